@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import takewhile
+from shlex import join
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +18,30 @@ from reconciler.model.errors import ReconcilerError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+_ANY = ("NODE", "FILE", "--all")
+"""Words of a command for which the names stand that a person has typed."""
+
+_LIKE = 0.7
+"""How like a command a name has to be: `reject` is like `request` only by its letters."""
+
+_OPTIONS = {
+    "--until": ("--for", "--duration", "--till", "--end"),
+    "--not-before": ("--at", "--start", "--when"),
+    "--reason": ("--message", "--because", "--comment", "--why"),
+    "--now": ("--stop", "--immediately", "--force"),
+    "--pool": ("--agentpool", "--nodepool", "--node-pool", "--nodegroup"),
+    "--selector": ("--label", "--labels", "--nodes"),
+    "--all": ("--all-nodes", "--everything", "--fleet"),
+    "--output": ("--format", "--json", "--yaml"),
+    "--watch": ("--follow", "-f"),
+    "--namespace": ("--ns",),
+    "--context": ("--cluster",),
+    "--config": ("--settings", "--policy", "--file", "-f"),
+    "--cancel": ("--delete", "--remove", "--undo", "--revoke"),
+}
+"""Options with the names that people try instead of them."""
 
 
 class _Help(click.HelpFormatter):
@@ -46,11 +72,20 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments begin with; an unknown name is an error that helps."""
-        name = args[0]
+        name, rest = args[0], args[1:]
         if name in COMMANDS or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        meant = SYNONYMS.get(name, "") or next(iter(get_close_matches(name, COMMANDS, n=1)), "")
-        instead = f"did you mean `{called()} {meant}`?" if meant else f"`{called()} --help` lists all."
+        names = list(takewhile(lambda word: not word.startswith("-"), rest))
+        if name == "help":
+            meant = [*names[:1], "--help"]
+        elif name in SYNONYMS:
+            # Whoever names a node wants to stop its drain, and not all of them.
+            words = SYNONYMS[name].split()
+            meant = [each for word in words for each in (names if names and word in _ANY else [word])]
+        else:
+            similar = get_close_matches(name, COMMANDS, n=1, cutoff=_LIKE)
+            meant = [*similar, *rest] if similar else []
+        instead = f"did you mean `{called()} {join(meant)}`?" if meant else f"`{called()} --help` lists all."
         raise click.UsageError(f"There is no command {name!r}; {instead}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
@@ -119,11 +154,24 @@ def main(arguments: list[str] | None = None) -> int:
 
         echo(str(error), err=True)
         return error.exit_code
+    except click.NoSuchOption as error:
+        click.UsageError(_no_option(error), error.ctx).show()
+        return 2
     except click.ClickException as error:
         error.show()
         return 2
     except (click.Abort, KeyboardInterrupt):
         return 130
+
+
+def _no_option(error: click.NoSuchOption) -> str:
+    """Return in words that the command has no such option, with the one that is meant."""
+    name, known = error.option_name, set[str]()
+    if error.ctx is not None:
+        known |= {option for param in error.ctx.command.params for option in param.opts}
+    meant = [option for option, names in _OPTIONS.items() if name in names and option in known]
+    meant += error.possibilities or ()
+    return f"There is no option {name!r}" + (f"; did you mean `{meant[0]}`?" if meant else "")
 
 
 def _complete(instruction: str | None, arguments: list[str]) -> int:

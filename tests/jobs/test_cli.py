@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -22,7 +23,7 @@ from click.testing import CliRunner
 from jobs import options, reference
 from jobs.__main__ import main as entry
 from jobs.cli import commands, main
-from jobs.commands import COMMANDS, PLUGIN, SMALL, called, in_own_words
+from jobs.commands import COMMANDS, PLUGIN, SMALL, SYNONYMS, called, in_own_words
 from jobs.runtime.output import echo, echo_for_programs, for_programs, machine_text, width
 from reconciler.model.selector import parse_selector_text
 from reconciler.plugins import commands_of, faces
@@ -96,19 +97,69 @@ def test_a_command_that_is_not_in_the_list_is_a_usage_error_even_where_there_is_
     ("typed", "meant"),
     [
         ("reprot", "report"),
+        ("reprot --only held worker-7", "report --only held worker-7"),
+        ("hlod worker-7 --reason 'disk copy'", "hold worker-7 --reason 'disk copy'"),
         ("stop", "hold --all --now"),
-        ("pause", "hold --all --now"),
+        ("pause --all", "hold --all --now"),
+        ("stop worker-7 worker-8", "hold worker-7 worker-8 --now"),
         ("plans", "plan"),
         ("why", "explain NODE"),
+        ("why worker-7 -o wide", "explain worker-7"),
         ("start", "resume --all"),
         ("validate", "check-config FILE"),
+        ("help hold", "hold --help"),
+        ("help", "--help"),
     ],
 )
 def test_a_command_that_does_not_exist_is_answered_with_the_one_that_is_meant(typed: str, meant: str) -> None:
-    found = CliRunner().invoke(commands, [typed, "--all"])
+    found = CliRunner().invoke(commands, shlex.split(typed))
 
     assert found.exit_code == 2
     assert f"did you mean `{called()} {meant}`?" in found.output
+
+
+def test_a_name_that_is_like_no_command_is_answered_with_the_list() -> None:
+    found = CliRunner().invoke(commands, ["rejoice"])
+
+    assert "There is no command 'rejoice'; `reconciler --help` lists all." in found.output
+
+
+@pytest.mark.parametrize("typed", SYNONYMS)
+def test_each_synonym_is_answered_with_a_command_that_can_be_typed(typed: str) -> None:
+    """Names stand for NODE and FILE, and the rest is what the command takes."""
+    words = [
+        "worker-7" if word == "NODE" else __file__ if word == "FILE" else word
+        for word in SYNONYMS[typed].split()
+    ]
+    if words == ["--version"]:
+        return
+    command = commands.get_command(click.Context(commands), words[0])
+    assert command is not None
+    assert command.make_context(words[0], words[1:]).params
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("report --namespce shop", "--namespace"),
+        ("plan --pols gpu", "--pool"),
+        ("plan --agentpool gpu", "--pool"),
+        ("hold a --for 4h", "--until"),
+        ("hold a --untill 4h", "--until"),
+        ("request a --kind Reboot --at 4h", "--not-before"),
+        ("report --follow", "--watch"),
+    ],
+)
+def test_an_option_that_does_not_exist_is_answered_with_the_one_that_is_meant(
+    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+) -> None:
+    assert main(shlex.split(typed)) == 2
+    assert f"; did you mean `{meant}`?" in capsys.readouterr().err
+
+
+def test_an_option_is_not_answered_with_one_of_another_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--for", "4h"]) == 2
+    assert capsys.readouterr().err.endswith("Error: There is no option '--for'\n")
 
 
 def _options(name: str) -> dict[str, click.Parameter]:

@@ -9,3 +9,6 @@ COMMANDS = {
         "history FILE --since 30d",
     )
 }
+
+SYNONYMS = {"log": "history FILE", "logs": "history FILE", "past": "history FILE", "audit": "history FILE"}
+"""What people try instead, with the command that does it."""

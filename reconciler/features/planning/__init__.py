@@ -10,3 +10,6 @@ COMMANDS = {
         "Which drain starts when?",
     )
 }
+
+SYNONYMS = {"when": "plan NODE", "next": "plan", "upcoming": "plan", "schedule": "plan", "timeline": "plan"}
+"""What people try instead, with the command that does it."""

@@ -13,3 +13,6 @@ COMMANDS = {
         "readiness --strict",
     )
 }
+
+SYNONYMS = {"ready": "readiness", "pdb": "readiness", "preflight": "readiness"}
+"""What people try instead, with the command that does it."""

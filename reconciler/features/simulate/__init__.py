@@ -9,3 +9,6 @@ COMMANDS = {
         "simulate --config FILE --made-up 1",
     )
 }
+
+SYNONYMS = {"compare": "simulate --config FILE --made-up 1", "test": "simulate --config FILE --made-up 1"}
+"""What people try instead, with the command that does it."""

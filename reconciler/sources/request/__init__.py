@@ -9,3 +9,6 @@ COMMANDS = {
         "request NODE --kind Reboot --not-before 4h",
     )
 }
+
+SYNONYMS = {"reboot": "request NODE --kind Reboot", "cancel": "request NODE --cancel"}
+"""What people try instead, with the command that does it."""
