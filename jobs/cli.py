@@ -37,6 +37,8 @@ _OPTIONS = {
     "--output": ("--format", "--json", "--yaml"),
     "--watch": ("--follow", "-f"),
     "--namespace": ("--ns",),
+    # A command without pods to choose: who types it looks for the reconciler.
+    "--reconciler-namespace": ("-n", "--namespace", "--ns"),
     "--context": ("--cluster",),
     "--config": ("--settings", "--policy", "--file", "-f"),
     "--cancel": ("--delete", "--remove", "--undo", "--revoke"),

@@ -244,19 +244,30 @@ _context = click.option(
 )
 
 
+def _target(kubeconfig: str | None, context: str | None, reconciler_namespace: str) -> Target:
+    return Target(kubeconfig, context, reconciler_namespace)
+
+
 cluster = as_one(
     "target",
-    Target,
+    _target,
     _kubeconfig,
     _context,
     click.option(
-        "-n",
-        "--namespace",
+        "--reconciler-namespace",
         shell_complete=values.namespaces,
         envvar="RECONCILER_NAMESPACE",
         default="node-maintenance",
-        help="The namespace of the reconciler: of its lock, ledger and settings, not of workloads.  "
+        help="The namespace of the reconciler: of its lock, ledger and settings.  "
         "[default: $RECONCILER_NAMESPACE, else node-maintenance]",
     ),
 )
 """The options for the cluster, as the argument `target`."""
+
+namespace = click.option(
+    "-n",
+    "--namespace",
+    shell_complete=values.namespaces,
+    help="Only the pods of this namespace, and the nodes that run them.  [default: all namespaces]",
+)
+"""The namespace of workloads, None for all of them."""

@@ -324,7 +324,7 @@ EDITS: dict[str, tuple[Edit | Instead, ...]] = {
         Instead("affinity", ".Values.affinity", 6),
         Instead("topologySpreadConstraints", ".Values.topologySpreadConstraints", 6),
         Edit("  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"),
-        after("        - --namespace=$(POD_NAMESPACE)\n", _log_level(8)),
+        after("        - --reconciler-namespace=$(POD_NAMESPACE)\n", _log_level(8)),
     ),
     "deployment/network-policy.yaml": (_FROM_MONITORING,),
     "monitoring/pod-monitor.yaml": (
@@ -350,7 +350,7 @@ EDITS: dict[str, tuple[Edit | Instead, ...]] = {
         *_placed(10),
         _affinity(10),
         after(
-            "            - --namespace=$(POD_NAMESPACE)\n",
+            "            - --reconciler-namespace=$(POD_NAMESPACE)\n",
             "            {{- with .Values.report.args }}\n"
             "            {{- toYaml . | nindent 12 }}\n"
             "            {{- end }}\n"
@@ -464,12 +464,12 @@ _OF_TEST = (
 _CHECK = """\
     - check-config
     - configmap/$(POD_NAMESPACE)/maintenance-policy
-    - --namespace=$(POD_NAMESPACE)
+    - --reconciler-namespace=$(POD_NAMESPACE)
 """
 _REPORT = """\
     - report
     - --config=configmap/$(POD_NAMESPACE)/maintenance-policy
-    - --namespace=$(POD_NAMESPACE)
+    - --reconciler-namespace=$(POD_NAMESPACE)
 """
 
 

@@ -31,15 +31,26 @@ from reconciler.settings.schema import Settings
 @click.argument("name", metavar="NODE|NAMESPACE/POD", shell_complete=values.nodes_and_pods)
 @options.optional_config
 @options.cluster
+@options.namespace
 @options.output
 @options.watch
 def command(
-    name: str, config: SettingsSource | None, target: Target, output: str, every: timedelta | None
+    name: str,
+    config: SettingsSource | None,
+    target: Target,
+    namespace: str | None,
+    output: str,
+    every: timedelta | None,
 ) -> int:
     """Print what happens to one node or pod, why, and who can change it.
 
-    The end of a node's name is enough if one node has it, such as 000001. It only reads the cluster.
+    A pod is NAMESPACE/POD, or a name with -n. The end of a node's name is enough if one node has it, such as
+    000001. It only reads the cluster.
     """
+    if namespace is not None:
+        if "/" in name and name.partition("/")[0] != namespace:
+            raise click.UsageError(f"{name} names another namespace than -n {namespace}")
+        name = name if "/" in name else f"{namespace}/{name}"
     return explain(name, config, target, output=output, every=every)
 
 

@@ -22,7 +22,9 @@ from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
+from reconciler.passes.assess import assess
 from reconciler.report.document import Limit, Only, limited, to_report
+from reconciler.report.of_namespace import pods_of
 from reconciler.report.text import as_markdown, as_text
 
 FORMS = {name: form for process in processes() for name, form in process.forms.items()}
@@ -49,6 +51,7 @@ class _Seen(Struct, frozen=True):
 @click.command("report")
 @options.nodes
 @options.selector
+@options.namespace
 @click.option(
     "--only",
     type=click.Choice([one.value for one in Only]),
@@ -74,6 +77,7 @@ class _Seen(Struct, frozen=True):
 def command(
     nodes: tuple[str, ...],
     selector: LabelSelector | None,
+    namespace: str | None,
     only: str | None,
     config: SettingsSource | None,
     target: Target,
@@ -82,33 +86,43 @@ def command(
 ) -> int:
     """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
 
-    It writes nothing there but a ConfigMap that --out names. NODES limit the rows, not the counts.
+    It writes nothing there but a ConfigMap that --out names. NODES and --namespace limit the rows, not
+    the counts.
     """
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")
-    return report(config, target, Limit(nodes, Only(only) if only else None, selector), way, given)
+    limit = Limit(nodes, Only(only) if only else None, selector)
+    return report(config, target, limit, namespace, way, given)
 
 
 def report(
-    config: SettingsSource | None, target: Target, limit: Limit, way: _Way, given: Mapping[str, Any]
+    config: SettingsSource | None,
+    target: Target,
+    limit: Limit,
+    namespace: str | None,
+    way: _Way,
+    given: Mapping[str, Any],
 ) -> int:
     """Write the report with the rows of `limit` to a file, or to stdout; the cluster is only read.
 
-    Without a source, the settings are those of the cluster. Raises NotFound for a name that no node has, and
-    for a selector that no node matches.
+    With a namespace, only nodes that run its pods have rows, and these pods follow. Without a source, the
+    settings are those of the cluster. Raises NotFound for a name that no node has, for a selector that no
+    node matches, and for a namespace without pods.
     """
-    if way.output in FORMS and limit != Limit():
-        raise click.UsageError("a page shows the whole fleet; leave out NODES, --selector and --only")
+    if way.output in FORMS and (limit != Limit() or namespace is not None):
+        raise click.UsageError(
+            "a page shows the whole fleet; leave out NODES, --selector, --namespace and --only"
+        )
     if way.every is not None:
         if way.output in FORMS or way.out or any(given.values()):
             raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
 
         def look() -> Shown:
-            return _made(_seen(config, target, limit, way, given), way)
+            return _made(_seen(config, target, limit, namespace, way, given), way)
 
         return show(look, way.every)
     check(way.out)
-    seen = _seen(config, target, limit, way, given)
+    seen = _seen(config, target, limit, namespace, way, given)
     shown = Shown(seen.text, way.output, {}) if way.output in FORMS else _made(seen, way)
     if not way.out or STDOUT in way.out:
         shown.echo()
@@ -118,7 +132,12 @@ def report(
 
 
 def _seen(
-    config: SettingsSource | None, target: Target, limit: Limit, way: _Way, given: Mapping[str, Any]
+    config: SettingsSource | None,
+    target: Target,
+    limit: Limit,
+    namespace: str | None,
+    way: _Way,
+    given: Mapping[str, Any],
 ) -> _Seen:
     """Look at the cluster, and let features observe that."""
     policy = settings_to_show(config, target, datetime.now(UTC))
@@ -129,7 +148,10 @@ def _seen(
 
     around = Surroundings("report", given, warn, target)
     with Observers().add(around) as observers, connected(target) as connection:
-        found = observers.timed(lambda: examined(connection, target, settings, with_preview=True))
+        also_pods = namespace is not None
+        found = observers.timed(
+            lambda: examined(connection, target, settings, with_preview=True, also_pods=also_pods)
+        )
         plan = found.plan
         observers.after(Passed(plan, settings))
         reported = Reported(plan, settings, connection, target)
@@ -139,7 +161,11 @@ def _seen(
         plan = replace(plan, notes=(*first, *plan.notes, *notes))
         text = form(replace(reported, plan=plan)) if form is not None else ""
     check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
-    return _Seen(plan, policy, limit.on(found.snapshot.nodes), text)
+    limit = limit.on(found.snapshot.nodes)
+    if namespace is not None:
+        events = assess(found.snapshot, found.plan.now)
+        limit = replace(limit, pods=pods_of(found, events, namespace, settings))
+    return _Seen(plan, policy, limit, text)
 
 
 def _made(seen: _Seen, way: _Way) -> Shown:

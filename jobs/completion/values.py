@@ -28,9 +28,12 @@ def nodes(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
 
 
 def nodes_and_pods(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Return the names of nodes, or of the pods of a namespace as NAMESPACE/POD."""
+    """Return the names of nodes, or of pods as NAMESPACE/POD; with -n those of the pods there."""
     from jobs.completion.cluster_names import pod_names
 
+    given = ctx.params.get("namespace")
+    if given and "/" not in incomplete:
+        return _items(pod_names(_target(ctx), given), incomplete)
     namespace, slash, _ = incomplete.partition("/")
     if not slash:
         return nodes(ctx, param, incomplete)

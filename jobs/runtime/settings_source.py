@@ -242,9 +242,11 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         found = read_installed(connection, target.namespace)
     if isinstance(found, str):
         if target.namespace != Target().namespace:
-            # People of kubectl mean the namespace of a workload. The default settings would be no answer.
-            where = f"-n names the namespace of the reconciler ({Target().namespace} by default)"
-            raise SettingsError((f"{found}; {where}, not that of workloads: leave it out, or pass --config",))
+            # The default settings would be no answer.
+            remedy = (
+                f"leave out --reconciler-namespace to ask the one in {Target().namespace}, or pass --config"
+            )
+            raise SettingsError((f"{found}; {remedy}",))
         defaults = f"default settings: {found}; pass --config"
         return SettingsInUse(parse_settings("", ""), "default settings", defaults)
     name, content = found

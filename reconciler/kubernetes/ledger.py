@@ -207,6 +207,8 @@ def change_holds(connection: Connection, namespace: str, change: Callable[[Holds
     try:
         change_data(connection, namespace, changed)
     except NotFound as error:
-        message = f"there is no namespace {namespace}; give the one of the reconciler with --namespace"
+        message = (
+            f"there is no namespace {namespace}; give the one of the reconciler with --reconciler-namespace"
+        )
         raise NotFound(message, status=404) from error
     return before

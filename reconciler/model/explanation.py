@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -60,8 +61,51 @@ class NodeExplanation(Struct, frozen=True):
     drain: Preview | None = None
 
 
+class Moves(StrEnum):
+    """Whether a pod moves."""
+
+    MOVES = "moves"
+
+    WAITS = "waits"
+    """No moment is known, or the drain waits until the pod ends by itself."""
+
+    BLOCKED = "blocked"
+    """Its node has maintenance, and something that only a person can change keeps the pod there."""
+
+    STAYS = "stays"
+    UNKNOWN = "unknown"
+
+
+class PodMove(Struct, frozen=True):
+    """Whether and when a pod (`namespace/name`) moves to another node.
+
+    `start` is when the drain of its node starts or began (UTC), None if it has none or no moment is known.
+    `because` says why it does not move, or what else there is to know, and `who` can change that.
+    """
+
+    pod: str
+    node: str
+    owner: str
+    answer: Moves
+    start: datetime | None = None
+    because: str = ""
+    who: str = ""
+
+
+class NamespacePods(Struct, frozen=True):
+    """The pods of a namespace that run on nodes: those that need a person first, then by the start."""
+
+    namespace: str
+    moves: tuple[PodMove, ...]
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """The names of the nodes that run them."""
+        return frozenset(move.node for move in self.moves)
+
+
 class PodExplanation(Struct, frozen=True):
-    """A pod: what a drain of its node would do with it, and what refuses its eviction.
+    """A pod: whether it moves, what a drain of its node would do with it, and what refuses its eviction.
 
     `owner` is the workload to ask, empty if it has none. `labels` are those that name an owner or a team.
     `budgets` are those that select it. `refused` is why the API server would refuse its eviction now, None if
@@ -72,6 +116,7 @@ class PodExplanation(Struct, frozen=True):
     owner: str
     labels: tuple[tuple[str, str], ...]
     verdict: PodVerdict
+    move: PodMove
     budgets: tuple[PodDisruptionBudget, ...] = ()
     refused: Blocker | None = None
     obstacles: tuple[Obstacle, ...] = ()

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import DAY_NAMES
 from reconciler.calendar.windows import Calendar, Closure, Opening
+from reconciler.model.explanation import NamespacePods
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.unguarded import Unguarded
@@ -141,7 +142,8 @@ class PlanAhead(Struct, frozen=True):
 
     `cases` have the misses first, then the earliest. `later` are the cases of which nothing happens before
     `until`. Each node of `cases` is in one of the `calendars`. `openness` says in a sentence whether a drain
-    may start now, and when the next window opens.
+    may start now, and when the next window opens. `pods` are those of the namespace that was asked for, None
+    without one.
     """
 
     plan: Plan
@@ -150,6 +152,7 @@ class PlanAhead(Struct, frozen=True):
     later: tuple[PlannedCase, ...]
     calendars: tuple[SharedCalendar, ...]
     openness: str
+    pods: NamespacePods | None = None
 
 
 def plan_ahead(

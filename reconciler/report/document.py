@@ -16,6 +16,7 @@ from reconciler import __version__
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
+from reconciler.model.explanation import NamespacePods
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode, Outcome
 from reconciler.model.plan import Hold, NodePlan, Plan, ProfileNodes
@@ -34,6 +35,7 @@ class Filter(Struct, frozen=True):
 
     nodes: tuple[str, ...]
     selector: str
+    namespace: str
     only: str
     shown: int
     of: int
@@ -48,6 +50,7 @@ class Report(Struct, frozen=True):
     rehearsed: bool
     outcomes: tuple[Outcome, ...] = ()
     filter: Filter | None = None
+    pods: NamespacePods | None = None
 
     @property
     def by(self) -> By:
@@ -73,13 +76,14 @@ class Report(Struct, frozen=True):
             "people": plain(people(plan, self.outcomes)),
             "nextChange": plain(plan.next_change),
             "filter": plain(self.filter),
+            "pods": plain(self.pods and self.pods.moves),
             "nodes": [node.document for node in self.nodes],
             "outcomes": plain(self.outcomes),
         }
 
 
 keys(ProfileNodes, "profile state? count")
-keys(Filter, "nodes selector? only? shown of quiet")
+keys(Filter, "nodes selector? namespace? only? shown of quiet")
 
 
 def heading(plan: Plan) -> Document:
@@ -138,13 +142,15 @@ class Only(StrEnum):
 class Limit(Struct, frozen=True):
     """Which rows of a report to show: those of these nodes (none: of all), and only those of this kind.
 
-    `selector` chooses nodes by their labels, and `selected` are the names of those that have them.
+    `selector` chooses nodes by their labels, and `selected` are the names of those that have them. `pods` are
+    those of a namespace: only nodes that run them are shown.
     """
 
     names: tuple[str, ...] = ()
     only: Only | None = None
     selector: LabelSelector | None = None
     selected: frozenset[str] = frozenset()
+    pods: NamespacePods | None = None
 
     def on(self, nodes: Iterable[Node]) -> Limit:
         """Return the limit with the names of the nodes that it selects; NotFound if there are none."""
@@ -171,12 +177,13 @@ def limited(report: Report, limit: Limit) -> Report:
     chosen = Filter(
         names,
         str(limit.selector) if limit.selector else "",
+        limit.pods.namespace if limit.pods is not None else "",
         limit.only.value if limit.only else "",
         len(rows),
         len(report.nodes),
         tuple(name for name in names if name not in known),
     )
-    return replace(report, filter=chosen, nodes=rows)
+    return replace(report, filter=chosen, nodes=rows, pods=limit.pods)
 
 
 def _is_shown(node: NodePlan, limit: Limit) -> bool:
@@ -184,6 +191,8 @@ def _is_shown(node: NodePlan, limit: Limit) -> bool:
     if names and node.node not in names:
         return False
     if limit.selector is not None and node.node not in limit.selected:
+        return False
+    if limit.pods is not None and node.node not in limit.pods.nodes:
         return False
     match limit.only:
         case Only.HELD:

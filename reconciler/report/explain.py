@@ -31,6 +31,7 @@ from reconciler.profiles.budget import pool_of
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.plugins import NOBODY, SETTINGS
+from reconciler.report.moves import move_of
 from reconciler.settings.schema import Settings
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
@@ -430,14 +431,18 @@ def explain_pod(pod: Pod, node: NodeExplanation | None, snapshot: Snapshot) -> P
     verdict = next((one for one in verdicts if one.uid == pod.uid), None) or _without(pod, node)
     blockers = [one for one in (drain.blockers if drain is not None else ()) if one.pod == pod.key]
     refused = next((one for one in blockers if one.budget), None)
+    obstacles = _with_commands(
+        _pod_obstacles(pod, verdict, [blocked_by(one, pod) for one in blockers]), pod.node
+    )
     return PodExplanation(
         pod,
         owner_of(pod),
         owner_labels(pod),
         verdict,
+        move_of(pod, node.plan if node is not None else None, verdict, obstacles[0] if blockers else None),
         tuple(sorted((one for one in snapshot.budgets if one.covers(pod)), key=lambda one: one.key)),
         refused,
-        _with_commands(_pod_obstacles(pod, verdict, [blocked_by(one, pod) for one in blockers]), pod.node),
+        obstacles,
     )
 
 

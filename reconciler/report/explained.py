@@ -21,6 +21,7 @@ from reconciler.report.acting import By, carried_out
 from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
+from reconciler.report.moves import NO_MAINTENANCE, NOTHING_CREATES_IT, words
 from reconciler.report.text import node_heading, nothing_written, row, shown
 from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
 
@@ -91,6 +92,7 @@ def _pod(explained: PodExplanation, plan: Plan) -> Document:
         "ready": pod.ready,
         "owner": explained.owner or None,
         "labels": dict(explained.labels),
+        "move": explained.move,
         "action": explained.verdict.action,
         "reasons": explained.verdict.reasons,
         "budgets": None if _budgets_unseen(plan) else explained.budgets,
@@ -114,7 +116,7 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
     node = node_report(explained.node.plan) if explained.node is not None else None
     if explained.pod is not None:
-        lines += ["", *_pod_lines(explained.pod, node, plan)]
+        lines += ["", *_pod_lines(explained.pod, plan, wide=wide)]
     if explained.node is not None and node is not None:
         rows = (
             _rows(explained.node, node, by, plan.now, wide=wide)
@@ -237,42 +239,40 @@ def _more(every: Sequence[Any], most: int) -> Iterator[Row]:
         yield "", f"and {len(every) - most} more; --output json has all"
 
 
-_ACTIONS = {
-    "evict": "a drain of its node evicts it",
-    "delete": "a drain of its node deletes it",
-    "skip": "a drain of its node leaves it there",
-    "keep": "a drain of its node keeps it",
-    "wait": "a drain of its node waits for it",
-    "refuse": "a drain of its node is refused because of it",
-    "none": "no drain concerns it",
-    "unknown": "what a drain of its node does with it is not known",
+_WOULD = {
+    "evict": "a drain would evict it",
+    "delete": "a drain would delete it",
+    "skip": "a drain would leave it there",
+    "keep": "a drain would keep it",
+    "wait": "a drain would wait for it",
+    "refuse": "a drain would be refused because of it",
+    "unknown": "what a drain would do with it is not known",
 }
 
 
-def _pod_lines(explained: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[str]:
-    pod = explained.pod
-    where = f" on {pod.node}" if pod.node else ""
-    what = (
-        "a drain of its node can't evict it now" if explained.refused else _ACTIONS[explained.verdict.action]
-    )
-    yield f"{pod.namespace}/{pod.name}{where}: {what}"
-    for label, text in _pod_rows(explained, node, plan):
+def _pod_lines(explained: PodExplanation, plan: Plan, *, wide: bool) -> Iterator[str]:
+    move = explained.move
+    where = f" on {move.node}" if move.node else ""
+    yield f"{move.pod}{where} {words(move, plan.now)}"
+    for label, text in _pod_rows(explained, plan, wide=wide):
         yield row(label, text)
 
 
-def _pod_rows(explained: PodExplanation, node: NodeReport | None, plan: Plan) -> Iterator[Row]:
-    ready = "ready" if explained.pod.ready else "not ready"
-    yield "pod", f"{explained.pod.phase or 'in an unknown phase'}, {ready}"
-    yield "owner", explained.owner or "none: it has no controller, so nothing creates it again"
-    for key, value in explained.labels:
-        yield "label", f"{key}={value}"
+def _pod_rows(explained: PodExplanation, plan: Plan, *, wide: bool) -> Iterator[Row]:
+    asked = [move.who for move in (explained.move,) if move.who]
+    for who in asked or [obstacle.who for obstacle in explained.obstacles]:
+        yield "ask", who
+    labels = ", ".join(f"{key}={value}" for key, value in explained.labels)
+    yield "owner", f"{explained.owner or NOTHING_CREATES_IT}{f' ({labels})' if labels else ''}"
+    if explained.move.because == NO_MAINTENANCE:
+        yield "drain", _WOULD[explained.verdict.action]
     for reason in explained.verdict.reasons:
-        yield "reason", reason
+        if wide or reason not in explained.move.because:
+            yield "reason", reason
     yield from _budget_rows(explained, plan)
-    for obstacle in explained.obstacles:
-        yield "ask", obstacle.who
-    if node is not None:
-        yield "when", _when(node)
+    if wide:
+        ready = "ready" if explained.pod.ready else "not ready"
+        yield "pod", f"{explained.pod.phase or 'in an unknown phase'}, {ready}"
 
 
 def _budget_rows(explained: PodExplanation, plan: Plan) -> Iterator[Row]:
@@ -288,20 +288,3 @@ def _budget_rows(explained: PodExplanation, plan: Plan) -> Iterator[Row]:
     yield from _more(explained.budgets, _SHOWN)
     if not explained.budgets:
         yield "budget", "none selects it"
-
-
-def _when(node: NodeReport) -> str:
-    plan, schedule = node.plan, node.plan.schedule
-    start = moment_value(schedule.planned_start) if schedule is not None else None
-    if plan.before is State.IN_MAINTENANCE:
-        return "its node is in maintenance"
-    if not any(judged.asks for judged in plan.events):
-        return "no event requires a drain of its node"
-    if schedule is not None and schedule.observed and start:
-        return f"nothing starts in mode Observe; the drain of its node would start at {start}"
-    if "drain" in node.actions:
-        return "the next pass begins the drain of its node"
-    if schedule is not None and start:
-        late = ", too late" if schedule.missed and not schedule.prospect.obstacles else ""
-        return f"the drain of its node is planned for {start}{late}"
-    return "the drain of its node waits, see below"

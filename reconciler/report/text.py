@@ -17,6 +17,7 @@ from reconciler.report.acting import By
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
 from reconciler.report.lines import first_of
+from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line
 
@@ -44,6 +45,8 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
     lines += filter_lines(report)
     lines += _rows(report, wide=wide)
+    if report.pods is not None:
+        lines += ["", *(line.text for line in pod_lines(report.pods, plan.now))]
     if is_quiet(report):
         lines += ["", "no node has an event, and none is in maintenance"]
     failed = outcome_lines(report.outcomes)
@@ -141,6 +144,7 @@ def filter_lines(report: Report) -> list[str]:
     parts = [f"only {chosen.only}"] if chosen.only else []
     parts += [first_of(chosen.nodes, _NAMED)] if chosen.nodes else []
     parts += [f"nodes with {chosen.selector}"] if chosen.selector else []
+    parts += [f"nodes that run pods of {chosen.namespace}"] if chosen.namespace else []
     lines = [f"rows: {chosen.shown} of {chosen.of} shown ({'; '.join(parts)})"]
     if chosen.quiet:
         lines.append(f"nothing to report: {first_of(chosen.quiet, _NAMED)}")
@@ -225,6 +229,9 @@ def as_markdown(report: Report) -> str:
             lines += _reasons(node)
     elif is_quiet(report):
         lines.append("No node has an event, and none is in maintenance.")
+    if report.pods is not None:
+        head, *pods = pod_lines(report.pods, plan.now)
+        lines += ["", f"## {safe.markdown(head.text)}", "", *(f"- {safe.markdown(pod.text)}" for pod in pods)]
     lines += [f"- {safe.markdown(line)}" for line in outcome_lines(report.outcomes)]
     return markdown_page(lines, ZoneInfo(plan.settings.time_zone))
 

@@ -41,6 +41,13 @@ def node(name: str, **labels: str) -> Object:
     return {"kind": "Node", "metadata": found, "spec": {}, "status": ready}
 
 
+def pod(namespace: str, name: str, on: str = "n") -> Object:
+    """A pod that runs, of a ReplicaSet."""
+    owner = {"kind": "ReplicaSet", "name": "web", "apiVersion": "apps/v1", "uid": "u", "controller": True}
+    found = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "ownerReferences": [owner]}
+    return {"metadata": found, "spec": {"nodeName": on}, "status": {"phase": "Running"}}
+
+
 class StubCluster:
     """The objects, what was written, and `run`; a subclass may give other answers in `instead`."""
 

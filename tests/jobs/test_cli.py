@@ -148,6 +148,8 @@ def test_each_synonym_is_answered_with_a_command_that_can_be_typed(typed: str) -
         ("hold a --untill 4h", "--until"),
         ("request a --kind Reboot --at 4h", "--not-before"),
         ("report --follow", "--watch"),
+        ("hold a -n ops", "--reconciler-namespace"),
+        ("hold a --namespace ops", "--reconciler-namespace"),
     ],
 )
 def test_an_option_that_does_not_exist_is_answered_with_the_one_that_is_meant(
@@ -174,6 +176,8 @@ def test_an_option_is_called_as_in_kubectl(name: str) -> None:
 
     for short, long in (("-o", "--output"), ("-n", "--namespace"), ("-l", "--selector")):
         assert found.get(short) is found.get(long)
+    # -n names workloads only, so what reads the reconciler's own objects has another option for these.
+    assert "-n" not in found or "--reconciler-namespace" in found
     if "-o" in found:
         output = found["-o"].type
         assert isinstance(output, click.Choice)

@@ -148,7 +148,9 @@ def test_what_is_offered_has_a_description_in_the_words_of_the_plugin(
         (["explain", "../w"], []),
         (["hold", "--pool", ""], ["spot", "system"]),
         (["report", "-n", ""], ["default", "shop"]),
-        (["report", "--namespace=s"], ["shop"]),
+        (["plan", "--namespace=s"], ["shop"]),
+        (["explain", "-n", "shop", "w"], ["web-0", "web-1"]),
+        (["hold", "--reconciler-namespace", "s"], ["shop"]),
     ],
 )
 @pytest.mark.usefixtures("kubeconfig")

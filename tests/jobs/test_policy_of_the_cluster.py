@@ -14,7 +14,7 @@ from jobs.cli import main
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.record import Record, to_annotation
-from tests.jobs.stub_cluster import OF_SETTINGS, StubCluster, node
+from tests.jobs.stub_cluster import OF_SETTINGS, StubCluster, node, pod
 from tests.support.builders import NOW
 from tests.support.stub import Answer, Asked, json_answer, kubeconfig, status
 
@@ -143,11 +143,11 @@ def test_the_policy_is_that_of_the_namespace_and_is_found_by_its_label_under_ano
 ) -> None:
     cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce"
     cluster.maps["team", "team-policy"] = "mode: Finish"
-    assert cluster.run("plan", "-n", "team", "--output", "json") == 0
+    assert cluster.run("plan", "--reconciler-namespace", "team", "--output", "json") == 0
     assert json.loads(capsys.readouterr().out)["mode"] == "Finish"
 
     cluster.maps["team", "another"] = "mode: Enforce"
-    assert cluster.run("plan", "-n", "team") == 2
+    assert cluster.run("plan", "--reconciler-namespace", "team") == 2
     assert "configmap/team/team-policy, configmap/team/another; " in capsys.readouterr().err
 
 
@@ -158,21 +158,62 @@ def test_a_variable_names_the_namespace_once_for_all_commands(
     cluster.maps["team", "maintenance-policy"] = "mode: Finish"
     monkeypatch.setenv("RECONCILER_NAMESPACE", "team")
     found = []
-    for given in ((), ("-n", "node-maintenance")):
+    for given in ((), ("--reconciler-namespace", "node-maintenance")):
         assert cluster.run("plan", "--output", "json", *given) == 0
         found.append(json.loads(capsys.readouterr().out)["mode"])
 
     assert found == ["Finish", "Enforce"]
 
 
-def test_a_namespace_of_workloads_is_not_answered_with_the_default_settings(
+@pytest.mark.parametrize("command", ["plan", "report", "explain"])
+def test_a_namespace_of_workloads_changes_no_policy_and_shows_its_pods(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = POLICY
+    cluster.maps["shop", "maintenance-policy"] = "mode: Finish"
+    cluster.annotations()[f"{THEIRS}/request"] = '{"kind": "Redeploy"}'
+    cluster.pods += [pod("shop", "web-0"), pod("team", "api-0")]
+    name = ("web-0",) if command == "explain" else ()
+
+    assert cluster.run(command, *name, "-n", "shop", "--output", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert document["policy"]["source"].startswith("configmap/node-maintenance/")
+    assert document["mode"] == "Enforce"
+    moves = [document["pod"]["move"]] if command == "explain" else document["pods"]
+    assert [(move["pod"], move["node"], move["answer"]) for move in moves] == [("shop/web-0", "n", "moves")]
+    assert cluster.run(command, *name, "-n", "shop") == 0
+    text = capsys.readouterr().out
+    assert "web-0 on n moves now" in text
+    assert "api-0 on n" not in text
+
+
+def test_only_nodes_that_run_pods_of_the_namespace_are_shown(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.nodes["other"] = node("other")
+    for name in cluster.nodes:
+        cluster.annotations(name)[f"{DEFAULT_PREFIX}/request"] = '{"kind": "Redeploy"}'
+    cluster.pods += [pod("shop", "web-0"), pod("team", "api-0", "other")]
+
+    assert cluster.run("plan", "-n", "shop", "--output", "json") == 0
+    assert [case["name"] for case in json.loads(capsys.readouterr().out)["cases"]] == ["n"]
+    assert cluster.run("report", "-n", "shop", "--output", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in document["nodes"]] == ["n"]
+    assert document["filter"]["namespace"] == "shop"
+    assert cluster.run("plan", "-n", "shopp") == 1
+    assert "no node runs a pod of the namespace 'shopp'; did you mean shop?" in capsys.readouterr().err
+
+
+def test_a_namespace_without_a_reconciler_is_not_answered_with_the_default_settings(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce"
-    assert cluster.run("plan", "-n", "shop") == 2
+    assert cluster.run("plan", "--reconciler-namespace", "shop") == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "-n names the namespace of the reconciler (node-maintenance by default)" in printed.err
+    assert "leave out --reconciler-namespace to ask the one in node-maintenance" in printed.err
 
 
 def test_a_policy_that_may_not_be_read_is_named_with_the_missing_permission(

@@ -279,9 +279,7 @@ def test_a_pod_whose_preview_breaks_the_program_is_not_taken_for_one_that_goes(
     assert drain is not None
     assert "ZeroDivisionError" in drain.room[0]
     assert explained.pod().verdict.action == "unknown"
-    assert "shop/web-1 on a: what a drain of its node does with it is not known\n" in explained.text(
-        pod="web-1"
-    )
+    assert "  drain     what a drain would do with it is not known\n" in explained.text(pod="web-1")
 
 
 def test_a_pod_is_found_by_namespace_and_name() -> None:

@@ -141,33 +141,55 @@ def test_a_pod_under_many_budgets_does_not_fill_the_screen() -> None:
 @pytest.mark.parametrize(
     ("annotations", "settings", "said"),
     [
-        ({}, "", "no event requires a drain of its node"),
-        ({REQUEST: '{"kind":"Freeze"}'}, "", "no event requires a drain of its node"),
-        ({REQUEST: DRAIN_NOW}, "mode: Finish", "the drain of its node waits, see below"),
-        ({REQUEST: DRAIN_NOW}, "", "the next pass begins the drain of its node"),
+        ({}, "", "stays: its node has no maintenance that requires a drain"),
+        ({REQUEST: '{"kind":"Freeze"}'}, "", "stays: its node has no maintenance that requires a drain"),
+        (
+            {REQUEST: DRAIN_NOW},
+            "mode: Finish",
+            "does not move: nobody drains its node: mode Finish begins no drain",
+        ),
+        ({REQUEST: DRAIN_NOW}, "", "moves now\n"),
         (
             {REQUEST: DRAIN_NOW},
             "mode: Observe",
-            "nothing starts in mode Observe; the drain of its node would start at Sat 2026-11-21 12:00 UTC",
+            "stays: in mode Observe nobody drains its node; `mode: Enforce` lets the reconciler do it; else",
         ),
         (
             {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T22:15:00Z"}'},
             "",
-            "the drain of its node is planned for Sat 2026-11-21 21:00 UTC",
+            "moves at Sat 2026-11-21 21:00 UTC (in 9h)\n",
         ),
         (
             {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T12:10:00Z"}'},
             NEVER,
-            "the drain of its node is planned for Sat 2026-11-21 15:00 UTC, too late",
+            "moves at Sat 2026-11-21 15:00 UTC (in 3h); too late for the date of the maintenance\n",
         ),
     ],
 )
-def test_a_pod_says_when_the_drain_of_its_node_begins(
-    annotations: dict[str, str], settings: str, said: str
-) -> None:
+def test_a_pod_says_whether_and_when_it_moves(annotations: dict[str, str], settings: str, said: str) -> None:
     world = world_of([builders.node(annotations=annotations)], [builders.pod()])
 
-    assert f"  when      {said}\n" in Explained(world, settings).text(pod="web-1")
+    assert f"shop/web-1 on a {said}" in Explained(world, settings).text(pod="web-1")
+
+
+def test_a_pod_that_a_budget_keeps_says_so_first_and_whom_to_ask_below() -> None:
+    lines = explained().text(pod="front").splitlines()
+
+    assert lines[2].startswith("shop/front on a does not move: PodDisruptionBudget shop/web selects it")
+    assert lines[2].endswith(
+        "; the drain of its node starts at Sat 2026-11-21 22:00 CET (Europe/Berlin) (in 9h)"
+    )
+    assert lines[3].startswith("  ask       the owner of Deployment shop/front: run more replicas")
+    assert lines[4] == "  owner     Deployment shop/front (team=shop)"
+
+
+def test_a_pod_that_was_left_on_a_drained_node_stays() -> None:
+    held = record(drain=DrainRecord(NOW - minutes(5), done=NOW), events=(known(sources=("request",)),))
+    pods = [builders.pod("agent", owner="DaemonSet")]
+    world = world_of([builders.held_node(held, annotations={REQUEST: DRAIN_NOW})], pods)
+
+    said = "shop/agent on a stays: the drain of its node ended at Sat 2026-11-21 12:00 UTC and left it there"
+    assert said in Explained(world).text(pod="agent")
 
 
 def test_what_could_not_be_seen_is_not_taken_for_nothing() -> None:

@@ -36,6 +36,7 @@ def test_only_the_named_rows_are_left_and_everything_else_is_that_of_the_fleet()
     assert document["filter"] == {
         "nodes": ["over", "late", "fine"],
         "selector": None,
+        "namespace": None,
         "only": None,
         "shown": 2,
         "of": len(whole["nodes"]),

@@ -19,14 +19,17 @@ from reconciler.calendar.values import format_duration
 from reconciler.features.planning.text import ahead_document, as_lines
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.model.errors import NotFound
+from reconciler.model.explanation import NamespacePods
 from reconciler.model.limits import excerpt
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
+from reconciler.passes.assess import assess
 from reconciler.profiles.budget import pool_of
 from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.document import as_json
+from reconciler.report.of_namespace import pods_of
 from reconciler.settings.schema import Settings
 
 SHORTEST = timedelta(hours=1)
@@ -53,14 +56,23 @@ class _Way(Struct, frozen=True):
 
 
 class Chosen(Struct, frozen=True):
-    """Which nodes a plan shows: those with these names, of this pool and with these labels (none: all)."""
+    """Which nodes a plan shows: those with these names, of this pool and with these labels (none: all).
+
+    With a `namespace`, it shows its pods, and the nodes that run them.
+    """
 
     nodes: tuple[str, ...] = ()
     pool: str | None = None
     selector: LabelSelector | None = None
+    namespace: str | None = None
 
-    def of(self, plan: Plan, fleet: Collection[Node], cluster: Cluster) -> Plan:
-        """Return the plan of these nodes only; raises NotFound if there are none."""
+    def of(
+        self, plan: Plan, fleet: Collection[Node], cluster: Cluster, pods: NamespacePods | None
+    ) -> tuple[Plan, NamespacePods | None]:
+        """Return the plan and the pods of the namespace, of these nodes only.
+
+        `pods` are those on all nodes. Raises NotFound if there are no such nodes.
+        """
         known = {node.name for node in fleet}
         names = set(whole_names(self.nodes, known))
         shown, words = names or known, ["nodes named " + ", ".join(sorted(names))] if names else []
@@ -73,17 +85,21 @@ class Chosen(Struct, frozen=True):
             read = cluster.nodes(Wanted(frozenset(), "", labels=keys))
             shown = shown & {node.name for node in read if self.selector.matches(node.labels)}
             words.append(f"nodes with {self.selector}")
+        if pods is not None:
+            pods = replace(pods, moves=tuple(move for move in pods.moves if move.node in shown))
+            shown = set(pods.nodes)
+            words.append(f"nodes that run pods of the namespace {excerpt(pods.namespace)}")
         if not words:
-            return plan
+            return plan, pods
         if not shown:
             raise NotFound(f"no node matches {' and '.join(words)}", status=404)
         note = f"only {' and '.join(words)} are shown"
         rows = tuple(node for node in plan.nodes if node.node in shown)
-        return replace(plan, nodes=rows, notes=(*plan.notes, note))
+        return replace(plan, nodes=rows, notes=(*plan.notes, note)), pods
 
 
 @click.command("plan")
-@options.as_one("chosen", Chosen, options.nodes, options.pool, options.selector)
+@options.as_one("chosen", Chosen, options.nodes, options.pool, options.selector, options.namespace)
 @options.optional_config
 @options.cluster
 @click.option(
@@ -110,6 +126,7 @@ def plan(chosen: Chosen, config: SettingsSource | None, target: Target, until: t
     """Print what will start when, as a table and a chart. It only reads the cluster.
 
     NODES limit the rows. The end of a node's name is enough if one node has it, such as 000001.
+    `plan -n shop` says which pods of the namespace shop move, when, and what keeps the others.
     """
 
     def look() -> Shown:
@@ -139,9 +156,15 @@ def look_ahead(
     Raises NotFound if there are none.
     """
     with connected(target) as connection:
-        examination = examined(connection, target, settings)
+        chosen = chosen or Chosen()
+        with_pods = chosen.namespace is not None
+        examination = examined(connection, target, settings, with_preview=with_pods, also_pods=with_pods)
+        pods = None
+        if chosen.namespace is not None:
+            events = assess(examination.snapshot, examination.plan.now)
+            pods = pods_of(examination, events, chosen.namespace, settings)
         cluster = Cluster(connection, namespace=target.namespace)
-        plan = (chosen or Chosen()).of(examination.plan, examination.snapshot.nodes, cluster)
+        plan, pods = chosen.of(examination.plan, examination.snapshot.nodes, cluster, pods)
     labels = {node.name: node.labels for node in examination.snapshot.nodes}
     calendar = settings.with_calendars(examination.snapshot.for_settings.calendars).calendar
-    return plan_ahead(plan, labels, calendar, plan.now + until)
+    return replace(plan_ahead(plan, labels, calendar, plan.now + until), pods=pods)

@@ -18,6 +18,7 @@ from reconciler.report import safe
 from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
 from reconciler.report.document import heading
 from reconciler.report.lines import NARROW, Line, Look, Screen, count_of, padded, short_names, shortened
+from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.values import Document, keys, plain, unseen_line
 from reconciler.settings.schema import Mode
@@ -55,6 +56,8 @@ def ahead_document(ahead: PlanAhead) -> Document:
             "notes": plan.notes,
             "unseen": plan.unseen,
             "openness": ahead.openness,
+            "namespace": ahead.pods and ahead.pods.namespace,
+            "pods": ahead.pods and ahead.pods.moves,
             "cases": ahead.cases,
             "later": ahead.later,
             "calendars": ahead.calendars,
@@ -210,11 +213,15 @@ def _lines(ahead: PlanAhead, screen: Screen, count: int) -> list[Line]:
         *_text_folded(warned, look, alarm=True),
         *_text_folded(_notes(ahead), look),
     ]
+    of_pods = [Line()] if ahead.pods is not None else []
+    for line in pod_lines(ahead.pods, look.now) if ahead.pods is not None else ():
+        of_pods += _text_folded([line.text], look, alarm=line.alarm)
     if not shown:
-        return [*lines, Line(), *_text_folded(_nothing(ahead, warned), look)]
-    lines += [Line(), *table(shown, look)]
+        return [*lines, *of_pods, Line(), *_text_folded(_nothing(ahead, warned), look)]
+    lines += [*of_pods, Line(), *table(shown, look)]
     lines += _text_folded(_rest(ahead, count), look)
-    if look.width >= NARROW:
+    # Who asks for pods gets these instead of the chart.
+    if look.width >= NARROW and not of_pods:
         lines += [Line(), *chart(shown, ahead.calendars, ahead.until, look, screen.signs)]
     return lines
 

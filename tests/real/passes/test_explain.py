@@ -38,8 +38,8 @@ def test_a_node_and_its_pods_are_explained_and_nothing_is_written(scene: Scene, 
     assert {one["source"]: one["answer"] for one in found["readings"]}["request"] == "event"
     assert {one["code"] for one in found["obstacles"]} == {"windowOpen", "forecast", "budget", "pod"}
     assert {one["action"] for one in found["drainNow"]["pods"]} == {"evict", "keep"}
-    assert f"default/{web} on {node}: a drain of its node can't evict it now" in of_web.out
-    assert "  owner     Deployment default/web\n" in of_web.out
+    assert f"default/{web} on {node} does not move: PodDisruptionBudget default/web requires" in of_web.out
+    assert "  owner     Deployment default/web" in of_web.out
     assert "  now       refused: PodDisruptionBudget default/web requires 1 healthy pod" in of_web.out
     assert "set events.Reboot.emptyDir: Evict" in of_cache.document["pod"]["reasons"][0]
     assert "  event     none: no source announces maintenance of this node\n" in of_quiet.out

@@ -65,7 +65,13 @@ def sweep(programs: Programs, lane: Lane, folder: Path, cut: Cut | None = None) 
     with Proxy(programs.kubeconfig, cut) as proxy:
         kubeconfig = proxy.write_kubeconfig(folder / f"{lane.namespace}.kubeconfig")
         process = programs.start(
-            "sweep", "--for", "60s", "--namespace", lane.namespace, kubeconfig=kubeconfig, config=lane.config
+            "sweep",
+            "--for",
+            "60s",
+            "--reconciler-namespace",
+            lane.namespace,
+            kubeconfig=kubeconfig,
+            config=lane.config,
         )
         proxy.ends(process.kill)
         done = process.wait()

@@ -51,7 +51,7 @@ def test_kubectl_runs_the_plugin_on_its_cluster_and_returns_its_exit_code(
     scene.condition_tells(node)
 
     report = kubectl("maintenance", "report", node, "-o", "json")
-    unknown = kubectl("maintenance", "report", "-n", "node-maintenance", "no-such-node")
+    unknown = kubectl("maintenance", "report", "--reconciler-namespace", "node-maintenance", "no-such-node")
     no_context = kubectl("maintenance", "report", "--context", "no-such-context")
 
     assert report.returncode == 0

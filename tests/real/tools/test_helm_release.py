@@ -70,7 +70,7 @@ def test_passes_run_in_another_namespace_with_another_account(
     scene.workload("web", node)
     scene.condition_tells(node)
 
-    done = programs.sweep("--namespace", "ops", "--for", "30s", kubeconfig=kubeconfig)
+    done = programs.sweep("--reconciler-namespace", "ops", "--for", "30s", kubeconfig=kubeconfig)
 
     assert done.code == 0, done.err
     assert scene.cordoned(node)
@@ -90,7 +90,9 @@ def test_what_check_config_prints_is_for_the_account_of_the_release(
     cluster.api.create_namespace("ops")
     helm.upgrade({"serviceAccount": {"name": "drainer"}, "settings": {"profiles": STAGGERED}})
 
-    done = programs.run("check-config", "configmap/ops/maintenance-policy", "--permissions", "-n", "ops")
+    done = programs.run(
+        "check-config", "configmap/ops/maintenance-policy", "--permissions", "--reconciler-namespace", "ops"
+    )
 
     assert done.code == 0, done.err
     _, *roles = yaml.safe_load_all(done.out)
@@ -100,7 +102,9 @@ def test_what_check_config_prints_is_for_the_account_of_the_release(
     kubectl(cluster, "apply", "-f", str(written(programs.folder, roles)))
 
     def missing() -> str:
-        return programs.run("check-config", "configmap/ops/maintenance-policy", "-n", "ops").err
+        return programs.run(
+            "check-config", "configmap/ops/maintenance-policy", "--reconciler-namespace", "ops"
+        ).err
 
     wait_for("the rights", lambda: "may not" not in missing())
 

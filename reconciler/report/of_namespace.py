@@ -1,0 +1,65 @@
+"""Finds the pods of a namespace, and which of them move."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from reconciler.calendar.values import near
+from reconciler.model.errors import Forbidden, NotFound
+from reconciler.model.explanation import Examination, Moves, NamespacePods, PodMove
+from reconciler.model.limits import quoted
+from reconciler.model.plan import PodVerdict
+from reconciler.model.pod import Pod
+from reconciler.model.problems import PODS
+from reconciler.model.snapshot import Assessment
+from reconciler.report.explain import UNKNOWN, explain_node, explain_pod, plan_of
+from reconciler.report.moves import move_of
+from reconciler.settings.schema import Settings
+
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def pods_of(found: Examination, events: Assessment, namespace: str, settings: Settings) -> NamespacePods:
+    """Return the pods of a namespace that have not ended, by what a drain of their nodes would do now.
+
+    `events` are those of the snapshot.
+
+    The examination has a preview and the pods of the whole cluster. Raises Forbidden if they could not be
+    read, and NotFound if no node runs one.
+    """
+    unseen = next((each for each in found.plan.unseen if each.what == PODS), None)
+    if unseen is not None:
+        message = f"the pods of the namespace {quoted(namespace)} can't be read: needs {unseen.needs}"
+        raise Forbidden(message, needs=unseen.needs)
+    plan, snapshot = found.plan, found.snapshot
+    every = snapshot.pods
+    pods: dict[str, list[Pod]] = {
+        node: [pod for pod in of_node if pod.namespace == namespace and not pod.finished]
+        for node, of_node in every.items()
+        if node
+    }
+    if not any(pods.values()):
+        known = sorted({pod.namespace for of_node in every.values() for pod in of_node})
+        message = f"no node runs a pod of the namespace {quoted(namespace)}{near(namespace, known)}"
+        raise NotFound(message, status=404)
+    planned = {each.node for each in plan.nodes}
+    moves = []
+    for node in snapshot.nodes:
+        if not pods.get(node.name):
+            continue
+        if node.name in planned:
+            explained = explain_node(node, found, events.of(node.name), settings, plan.now)
+            moves += [explain_pod(pod, explained, snapshot).move for pod in pods[node.name]]
+        else:
+            # What a drain would do does not matter on a node without one, and takes long to find out.
+            quiet = plan_of(node, plan)
+            moves += [
+                move_of(pod, quiet, PodVerdict(pod.key, pod.uid, UNKNOWN), None) for pod in pods[node.name]
+            ]
+    return NamespacePods(namespace, tuple(sorted(moves, key=_order)))
+
+
+def _order(move: PodMove) -> tuple[bool, bool, datetime, str, str]:
+    blocked = move.answer in (Moves.BLOCKED, Moves.UNKNOWN)
+    stays = move.answer is Moves.STAYS and move.start is None
+    return not blocked, stays, move.start or _LAST, move.node, move.pod
