@@ -372,15 +372,29 @@ def rounded(length: timedelta) -> str:
 
 def with_time_left(line: str, now: datetime) -> str:
     """Return a line with the time from `now` to its first RFC 3339 moment behind that: `(in 14m)`."""
-    written = _WRITTEN_MOMENT.search(line)
-    if written is None:
+    written, moment = _WRITTEN_MOMENT.search(line), first_moment(line)
+    if written is None or moment is None:
         return line
-    try:
-        left = datetime.fromisoformat(written[0].upper()) - now
-    except (ValueError, OverflowError):
-        return line
+    left = moment - now
     words = f"in {rounded(left)}" if left > timedelta() else f"{rounded(-left)} ago" if left else "now"
     return f"{line[: written.end()]} ({words}){line[written.end() :]}"
+
+
+_LENGTH = re.compile(r"\b(?:\d+[dhms])+\b|\b\d+ (?:second|minute|hour|day)s?\b")
+
+
+def without_times(line: str) -> str:
+    """Return a line without its RFC 3339 moments and durations: what is always the same is the same text."""
+    return _LENGTH.sub("…", _WRITTEN_MOMENT.sub("…", line))
+
+
+def first_moment(line: str) -> datetime | None:
+    """Return the first RFC 3339 moment of a line, None if it has none."""
+    written = _WRITTEN_MOMENT.search(line)
+    try:
+        return datetime.fromisoformat(written[0].upper()) if written is not None else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _clock(local: datetime) -> str:

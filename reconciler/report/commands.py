@@ -9,10 +9,14 @@ from msgspec import Struct
 
 _BEGINS = re.compile(r"`([^`]+)`|(?<!the )\b(?:reconciler|kubectl) (?=[-a-z])")
 
-_GOES_ON = frozenset(
-    ("does", "ends", "gives", "goes", "lets", "lists", "names", "removes", "shows", "uncordons")
-)
-"""Words with which a sentence goes on behind a command. No command has one of them."""
+_VERB = re.compile(r"[a-z]+s")
+"""A word with which a sentence goes on behind a command: `ends`, `shows`."""
+
+_NOUNS = frozenset(("cronjobs", "deployments", "events", "leases", "logs", "nodes", "pods"))
+"""Words of commands that look like verbs."""
+
+_WITH_VALUE = frozenset(("-n", "-l", "--config", "--context", "--namespace", "--prefix"))
+"""Options whose value may look like a verb, too."""
 
 _STOPS = (";", ",", ".", ":", ")", "?")
 
@@ -37,9 +41,10 @@ def in_parts(text: str) -> Iterator[Words]:
             done = begins.end()
             continue
         done = begins.start()
-        words = []
+        words: list[str] = []
         for word in text[done:].split(" "):
-            if word in _GOES_ON:
+            is_value = bool(words) and words[-1] in _WITH_VALUE
+            if _VERB.fullmatch(word) and word not in _NOUNS and not is_value:
                 break
             words.append(word)
             if word.endswith(_STOPS):

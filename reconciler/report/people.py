@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 
 from msgspec import Struct
 
+from reconciler.calendar.values import first_moment, without_times
 from reconciler.model.explanation import Obstacle
 from reconciler.model.keys import keys_of
 from reconciler.model.outcome import Outcome
@@ -27,6 +29,8 @@ from reconciler.report.values import keys, outcome_lines, unseen_line
 
 _NODE = "NODE"
 """Stands for the name in a command for several nodes."""
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 _NAMED = 5
 """Nodes that a line names."""
@@ -68,7 +72,7 @@ def people(
     obstacles_of: ObstaclesOf | None = None,
     presses: Callable[[NodePlan], bool] = lambda _: False,
 ) -> tuple[Ask, ...]:
-    """Return what waits for a person, in the order of the nodes; nodes with the same reason share an entry.
+    """Return what waits for a person, in the order of the nodes; nodes with the same cause share an entry.
 
     Of what the same person can end in the same way, the reasons after the first few share an entry, but not
     those of nodes that can't wait (`presses`). `trouble` is what is wrong with the process. `nodes` are those
@@ -76,21 +80,21 @@ def people(
     says.
     """
     of = obstacles_of if obstacles_of is not None else partial(_obstacles, plan)
-    grouped: dict[tuple[str, str], dict[str, list[str]]] = {}
+    grouped: dict[tuple[str, str], list[tuple[str, str]]] = {}
     pressing: set[tuple[str, str, str]] = set()
     for node in plan.nodes if nodes is None else nodes:
         for obstacle in of(node):
             if not obstacle.by_itself:
                 key = obstacle.code, for_any(node.node, obstacle.who)
-                reason = for_any(node.node, obstacle.because)
-                names = grouped.setdefault(key, {}).setdefault(reason, [])
-                if node.node not in names:
-                    names.append(node.node)
+                grouped.setdefault(key, []).append((node.node, obstacle.because))
                 if presses(node):
-                    pressing.add((*key, reason))
+                    pressing.add((*key, node.node))
     asked = [*_of_process(plan, outcomes, trouble)]
-    for key, waiting in grouped.items():
-        first = [reason for reason in waiting if (*key, reason) in pressing]
+    for key, said in grouped.items():
+        waiting = by_cause(said)
+        first = [
+            reason for reason, names in waiting.items() if any((*key, name) in pressing for name in names)
+        ]
         often = sorted(
             (reason for reason in waiting if reason not in first), key=lambda reason: -len(waiting[reason])
         )
@@ -172,12 +176,30 @@ def on_most(plan: Plan) -> dict[str, list[str]]:
 
 def unguarded(nodes: Iterable[NodePlan]) -> dict[str, list[NodePlan]]:
     """Return the nodes that nobody guards, by what is announced and why."""
-    grouped: dict[str, list[NodePlan]] = {}
-    for node in nodes:
-        if node.unguarded is not None:
-            named = dict.fromkeys(event.condition or event.kind.value for event in node.case_events)
-            because = for_any(node.node, node.unguarded.because)
-            grouped.setdefault(f"{', '.join(named) or 'maintenance'}: {because}", []).append(node)
+    found = {node.node: node for node in nodes if node.unguarded is not None}
+    said = []
+    for node in found.values():
+        named = dict.fromkeys(event.condition or event.kind.value for event in node.case_events)
+        because = node.unguarded.because if node.unguarded is not None else ""
+        said.append((node.node, f"{', '.join(named) or 'maintenance'}: {because}"))
+    return {text: [found[name] for name in names] for text, names in by_cause(said).items()}
+
+
+def by_cause(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the names of nodes by what is said of them, each with `NODE` for its own name.
+
+    A cause that has another date or duration on each node is one: its text is the one with the earliest date.
+    """
+    causes: dict[str, dict[str, list[str]]] = {}
+    for node, text in said:
+        for_each = for_any(node, text)
+        causes.setdefault(without_times(for_each), {}).setdefault(for_each, []).append(node)
+    grouped = {}
+    for texts in causes.values():
+        earliest = min(texts, key=lambda text: first_moment(text) or _NEVER)
+        dated = len(texts) > 1 and first_moment(earliest) is not None
+        words = f"{earliest} (the first of {len(texts)} dates)" if dated else earliest
+        grouped[words] = list(dict.fromkeys(name for names in texts.values() for name in names))
     return grouped
 
 

@@ -15,9 +15,9 @@ from reconciler.model.schedule import CaseForecast
 from reconciler.report.acting import acting_line
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.report.people import (
+    by_cause,
     clocks_disagree,
     for_all,
-    for_any,
     on_most,
     people,
     rejected,
@@ -107,11 +107,12 @@ def wrong(facts: PageFacts) -> Listed:
 
 def _stopped(facts: PageFacts) -> Iterator[Entry]:
     """Yield the drains that a person has stopped, those apart that will be missed."""
-    grouped: dict[str, list[str]] = {}
-    for node in facts.plan.nodes:
-        if node.schedule is not None and node.schedule.stopped and not node.schedule.missed:
-            grouped.setdefault(for_any(node.node, node.schedule.stopped), []).append(node.node)
-    for because, names in grouped.items():
+    said = [
+        (node.node, node.schedule.stopped)
+        for node in facts.plan.nodes
+        if node.schedule is not None and node.schedule.stopped and not node.schedule.missed
+    ]
+    for because, names in by_cause(said).items():
         yield Entry(_some(names), for_all(names, because))
 
 
@@ -225,8 +226,9 @@ def _dated(node: NodePlan) -> bool:
 
 def _pressing(facts: PageFacts) -> Iterator[Entry]:
     """Yield what blocks nodes that can't wait, the soonest first, with the time that is left."""
-    grouped: dict[tuple[str, str], list[str]] = {}
-    for node in sorted(filter(facts.presses, facts.plan.nodes), key=lambda node: _press_key(facts, node)):
+    said = []
+    nodes = {node.node: node for node in facts.plan.nodes if facts.presses(node)}
+    for node in sorted(nodes.values(), key=lambda node: _press_key(facts, node)):
         schedule = node.schedule
         asked = (
             obstacle.because for obstacle in facts.obstacles.get(node.node, ()) if not obstacle.by_itself
@@ -234,9 +236,9 @@ def _pressing(facts: PageFacts) -> Iterator[Entry]:
         because = next(asked, _STAYS)
         if schedule is not None and schedule.missed:
             because = f"{schedule.forecast}: {schedule.forecast_words}"
-        grouped.setdefault((_left(facts, node), for_any(node.node, because)), []).append(node.node)
-    for (left, because), names in grouped.items():
-        yield Entry(_some(names), for_all(names, because), left, red=True)
+        said.append((node.node, because))
+    for because, names in by_cause(said).items():
+        yield Entry(_some(names), for_all(names, because), _left(facts, nodes[names[0]]), red=True)
 
 
 def _unguarded(facts: PageFacts) -> Iterator[Entry]:
@@ -257,14 +259,14 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
         if node.outcome is not None and not node.outcome.result.good:
             yield Entry(_some([node.node]), node.outcome.words)
     for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK, CaseForecast.UNKNOWN):
-        grouped: dict[str, list[str]] = {}
-        for node in facts.plan.nodes:
-            schedule = node.schedule
-            if schedule is None or (schedule.missed and facts.presses(node)):
-                continue
-            if schedule.forecast is forecast:
-                grouped.setdefault(for_any(node.node, schedule.forecast_words), []).append(node.node)
-        for because, names in grouped.items():
+        said = [
+            (node.node, node.schedule.forecast_words)
+            for node in facts.plan.nodes
+            if node.schedule is not None
+            and node.schedule.forecast is forecast
+            and not (node.schedule.missed and facts.presses(node))
+        ]
+        for because, names in by_cause(said).items():
             # In mode Observe nothing starts, so nothing is missed either.
             words = str(forecast).replace("will", "would") if facts.observes else forecast
             yield Entry(_some(names), f"{words}: {for_all(names, because)}")
@@ -281,11 +283,8 @@ def _broken(facts: PageFacts) -> Iterator[Entry]:
 
 def _unread(facts: PageFacts) -> Iterator[Entry]:
     """Yield the sources that can't be read; nodes with the same reason share an entry."""
-    grouped: dict[str, list[str]] = {}
-    for node in facts.plan.nodes:
-        for reason in node.unknowns:
-            grouped.setdefault(reason, []).append(node.node)
-    for reason, names in sorted(grouped.items(), key=lambda pair: -len(pair[1])):
+    said = [(node.node, reason) for node in facts.plan.nodes for reason in node.unknowns]
+    for reason, names in sorted(by_cause(said).items(), key=lambda pair: -len(pair[1])):
         yield Entry(_some(names), f"{reason}: whether it has maintenance is not known")
 
 

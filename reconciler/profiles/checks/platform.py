@@ -18,7 +18,7 @@ from reconciler.settings.schema import Mode
 
 @check(
     "acknowledgeDue",
-    who="whoever can drain the other nodes of the event: reconciler explain says of each what it waits for",
+    who="whoever can drain the other nodes of the event: reconciler report says of each what it waits for",
     by_itself=True,
 )
 def acknowledge_due(situation: Situation) -> CheckResult:

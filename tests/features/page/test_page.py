@@ -270,7 +270,7 @@ def test_what_can_not_wait_comes_first_among_what_waits_for_a_person() -> None:
     assert "a person: 4m left c, b, a 4m left mode Finish begins no drain →" in section(page, "who").text
     wrong = section(page, "wrong").text
     missed = "will be missed: mode is Finish, so nothing new is started: mode: Enforce would do"
-    assert f"c 4m left {missed}" in wrong
+    assert f"c, b 4m left {missed}" in wrong
     assert f"a {missed}" in wrong
 
 
@@ -490,6 +490,22 @@ def test_nodes_with_the_same_news_share_an_entry() -> None:
     wrong, coming = section(page, "wrong").text, section(page, "next").text
     assert "1 thing is wrong m0, m1, m2 and 2 more will be missed: two places are too few" in wrong
     assert "In 1h30m, Sat 21 14:30 in 1h30m, Sat 21 14:30 s0, s1 the drain starts, for Reboot" in coming
+
+
+def test_nodes_with_one_cause_share_an_entry_although_each_has_another_date() -> None:
+    found = small(Kind.REBOOT)
+    because = "no window opens before 2026-11-21T1{}:00:00Z, its last heartbeat is {} minutes old"
+    nodes = tuple(
+        case(f"m{number}", CaseSchedule(missed=True, because=because.format(number, 20 - number)))
+        for number in (5, 4, 6)
+    )
+    chosen = builders.settings("timeZone: Europe/Berlin")
+    page = shown(page_facts(Passed(replace(found.plan, nodes=nodes), chosen), History()))
+
+    first = "no window opens before Sat 2026-11-21 15:00, its last heartbeat is 16 minutes old"
+    for part in ("wrong", "who"):
+        assert f"{first} (the first of 3 dates)" in section(page, part).text
+        assert "1 thing" in section(page, part).text
 
 
 def test_the_name_of_a_node_leads_to_its_case(page: Element) -> None:
