@@ -44,8 +44,9 @@ def command(
 ) -> int:
     """Print what happens to one node or pod, why, and who can change it.
 
-    A pod is NAMESPACE/POD, or a name with -n. The end of a node's name is enough if one node has it, such as
-    000001. It only reads the cluster.
+    Of a node: how much time is left, what blocks it, a command for each remedy, and what happens if nobody
+    acts; -o wide also has each check. A pod is NAMESPACE/POD, or a name with -n. The end of a node's name is
+    enough if one node has it, such as 000001. It only reads the cluster.
     """
     if namespace is not None:
         if "/" in name and name.partition("/")[0] != namespace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -333,17 +334,29 @@ def format_local(moment: datetime, zone: tzinfo = UTC) -> str:
     The abbreviation says which 02:30 is meant in the night in which it comes twice.
     """
     local = moment.astimezone(zone)
+    return f"{_clock(local)} {_where(local, zone)}"
+
+
+def _where(local: datetime, zone: tzinfo) -> str:
     name, short = str(getattr(zone, "key", "UTC")), local.tzname() or ""
-    where = name if short in (name, "") else f"{short} ({name})"
-    return f"{_clock(local)} {where}"
+    return name if short in (name, "") else f"{short} ({name})"
 
 
-def in_zone(line: str, zone: tzinfo = UTC, *, named: bool = True) -> str:
+def _clock(local: datetime) -> str:
+    # Not %a: a report doesn't change its language with the machine's locale.
+    day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[local.weekday()]
+    clock = local.strftime("%H:%M:%S" if local.second else "%H:%M")
+    return f"{day} {local.date().isoformat()} {clock}"
+
+
+def in_zone(
+    line: str, zone: tzinfo = UTC, *, named: bool = True, clock: Callable[[datetime], str] = _clock
+) -> str:
     """Return a line for people with its RFC 3339 moments in `zone`, which is named at the first one.
 
     With `named=False` it is not named, for a page that names it once. A later moment has the abbreviation of
     its own offset if that differs, as in a night in which the clocks change. What is not a moment stays as it
-    is.
+    is. `clock` writes a moment in the zone, without the zone.
     """
     offsets: list[timedelta | None] = []
 
@@ -351,11 +364,11 @@ def in_zone(line: str, zone: tzinfo = UTC, *, named: bool = True) -> str:
         try:
             local = datetime.fromisoformat(found[0].upper()).astimezone(zone)
             offset = local.utcoffset()
+            text = clock(local)
             if named and not offsets:
-                text = format_local(local, zone)
-            else:
-                same = not offsets or offset == offsets[0]
-                text = _clock(local) + ("" if same else f" {local.tzname()}")
+                text = f"{text} {_where(local, zone)}"
+            elif offsets and offset != offsets[0]:
+                text = f"{text} {local.tzname()}"
         except (ValueError, OverflowError):
             return found[0]
         offsets.append(offset)
@@ -375,9 +388,9 @@ def with_time_left(line: str, now: datetime) -> str:
     written, moment = _WRITTEN_MOMENT.search(line), first_moment(line)
     if written is None or moment is None:
         return line
-    left = moment - now
-    words = f"in {rounded(left)}" if left > timedelta() else f"{rounded(-left)} ago" if left else "now"
-    return f"{line[: written.end()]} ({words}){line[written.end() :]}"
+    words, rest = time_left(moment, now), line[written.end() :]
+    # Within parentheses there are no others.
+    return f"{line[: written.end()]}{f', {words}' if rest.startswith(')') else f' ({words})'}{rest}"
 
 
 _LENGTH = re.compile(r"\b(?:\d+[dhms])+\b|\b\d+ (?:second|minute|hour|day)s?\b")
@@ -397,11 +410,10 @@ def first_moment(line: str) -> datetime | None:
         return None
 
 
-def _clock(local: datetime) -> str:
-    # Not %a: a report doesn't change its language with the machine's locale.
-    day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[local.weekday()]
-    clock = local.strftime("%H:%M:%S" if local.second else "%H:%M")
-    return f"{day} {local.date().isoformat()} {clock}"
+def time_left(moment: datetime, now: datetime) -> str:
+    """Return how far a moment is from `now` (both aware): `in 14m`, `3h ago` or `now`."""
+    left = moment - now
+    return f"in {rounded(left)}" if left > timedelta() else f"{rounded(-left)} ago" if left else "now"
 
 
 def parse_ahead(text: str, zone: tzinfo, now: datetime, *, instead: str = "") -> datetime:

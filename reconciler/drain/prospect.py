@@ -11,7 +11,7 @@ from reconciler.calendar.values import format_duration
 from reconciler.drain.filters import Action, judge, survey
 from reconciler.drain.refusal import FITS_NOWHERE, STUCK_AFTER, BudgetIndex, Refusal, never_ends, refusal
 from reconciler.drain.room import Elsewhere, room
-from reconciler.drain.workloads import disrupted, owner_of
+from reconciler.drain.workloads import disrupted, owned_by, owner_of
 from reconciler.model.drains import Behavior, Blocker, DrainOrder
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
@@ -145,13 +145,15 @@ def _of_pod(
         return None
     # A wait with an end is followed by an eviction.
     completes = judged.action is Action.WAIT and judged.until is None and not going
-    whom = owner_of(pod)
+    whom = owned_by(pod)
     if completes:
         because, remedy = "; ".join(judged.reasons), "Change the rule if the pod does not complete in time."
         return DrainObstacle(ObstacleCode.WAITS, pod.key, whom, because, remedy)
     if found is not None and refused:
         code = ObstacleCode(found.code.value)
-        return DrainObstacle(code, pod.key, whom, found.because, found.remedy, found.budgets)
+        return DrainObstacle(
+            code, pod.key, whom, found.because, found.remedy, found.budgets, commands=found.commands
+        )
     if nowhere:
         return DrainObstacle(ObstacleCode.NO_ROOM, pod.key, whom, nowhere, FITS_NOWHERE)
     if late:

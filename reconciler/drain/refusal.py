@@ -6,13 +6,14 @@ Source of what the API server checks: kubernetes pkg/registry/core/pod/storage/e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from reconciler.drain.workloads import workload_of
 from reconciler.model import limits
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import shifted, to_text
@@ -180,7 +181,7 @@ class Refusal(NamedTuple):
     """Why a pod stays.
 
     `because` and `remedy` name no pod. `budgets` are those that refuse its eviction, as `namespace/name`. A
-    `severity` of NOTICE: the Deployment of the pod is restarted instead.
+    `severity` of NOTICE: the Deployment of the pod is restarted instead. Each of the `commands` is a remedy.
     """
 
     code: FindingCode
@@ -188,6 +189,7 @@ class Refusal(NamedTuple):
     because: str
     remedy: str
     budgets: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
 
 
 def refusal(
@@ -224,7 +226,7 @@ def refusal(
         remedy = "Keep maxSurge at 1 or more and maxUnavailable at 0, or run at least two replicas."
         return Refusal(FindingCode.SINGLETON, Severity.NOTICE, because, remedy, keys)
     code, because, remedy = _reason(pod, budget)
-    return Refusal(code, Severity.BLOCKS, because, remedy, keys)
+    return Refusal(code, Severity.BLOCKS, because, remedy, keys, tuple(_commands(pod, budget)))
 
 
 def never_ends(pod: Pod, now: datetime) -> Refusal | None:
@@ -235,6 +237,25 @@ def never_ends(pod: Pod, now: datetime) -> Refusal | None:
     because = f"it is being deleted, and its grace period ended at {to_text(end)}"
     remedy = "Find out what keeps it: a finalizer, a volume, or its kubelet."
     return Refusal(FindingCode.TERMINATING, Severity.BLOCKS, because, remedy)
+
+
+_SCALED = ("Deployment", "StatefulSet", "ReplicaSet")
+
+
+def _commands(pod: Pod, budget: PodDisruptionBudget) -> Iterator[str]:
+    """Yield the commands of which each lets the budget allow an eviction, or shows why it allows none."""
+    if not pod.ready or budget.failed or not never_allows(budget):
+        yield f"kubectl -n {budget.namespace} describe pdb {budget.name}"
+        return
+    workload = workload_of(pod)
+    # Anyone who may write a pod may write any text as its owner.
+    known = workload.kind in _SCALED and limits.is_object_name(workload.name)
+    if known and budget.more_replicas_help:
+        replicas = budget.desired + 1
+        named = f"{workload.kind.lower()} {workload.name}"
+        yield f"kubectl -n {pod.namespace} scale {named} --replicas {replicas}"
+    limit = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
+    yield f"kubectl -n {budget.namespace} patch pdb {budget.name} --type merge -p '{limit}'"
 
 
 _COUNTABLE = (

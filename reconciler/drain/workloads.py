@@ -139,6 +139,21 @@ def owner_of(pod: Pod) -> str:
     return f"{found.kind} {found.namespace}/{limits.text(found.name, limits.NAME)}"
 
 
+_PEOPLE = ("owner", "team")
+"""The ends of labels that name who is responsible, such as `example.com/team`."""
+
+
+def owned_by(pod: Pod) -> str:
+    """Return the workload of the pod with the people whom its labels name: `Deployment shop/web, owner ann`.
+
+    It is empty if the pod has no controller.
+    """
+    workload = owner_of(pod)
+    named = {key.rpartition("/")[2]: value for key, value in sorted(pod.labels.items()) if value}
+    people = (f"{what} {limits.text(named[what], limits.NAME)}" for what in _PEOPLE if what in named)
+    return ", ".join((workload, *people)) if workload else ""
+
+
 def serves(workload: Workload) -> bool:
     """Whether an interruption of the workload's only pod is noticed: it is no job, and no agent of a node."""
     return workload.kind not in _RUN_ONCE | _ON_EVERY_NODE

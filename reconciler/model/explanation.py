@@ -49,7 +49,8 @@ class NodeExplanation(Struct, frozen=True):
 
     `unmanaged` says why no pass acts on the node, and `out_of_service` why it takes no new pods; both are
     empty if that is not so. `assumed` is the kind of event for which `drain` is, empty if it is for the
-    events of the node. `drain` is None if the pods can't be seen.
+    events of the node. `drain` is None if the pods can't be seen. `then` says what happens if nobody does
+    anything, empty if nothing is announced that requires a drain.
     """
 
     plan: NodePlan
@@ -59,6 +60,7 @@ class NodeExplanation(Struct, frozen=True):
     obstacles: tuple[Obstacle, ...] = ()
     assumed: str = ""
     drain: Preview | None = None
+    then: str = ""
 
 
 class Moves(StrEnum):

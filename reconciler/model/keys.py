@@ -169,6 +169,12 @@ class OwnKeys:
         prefix = f" --prefix {self.prefix}" if self.prefix != DEFAULT_PREFIX else ""
         return f"reconciler release {node}{prefix}"
 
+    def drain_by_hand(self, node: str) -> str:
+        """Return the command by which a person drains a node, whatever the settings say."""
+        prefix = f" --prefix {self.prefix}" if self.prefix != DEFAULT_PREFIX else ""
+        # As in kubectl, a node with pods of DaemonSets is refused without this option.
+        return f"reconciler drain {node} --ignore-daemonsets{prefix}"
+
     def approve(self, node: str) -> str:
         """Return the command by which a person approves the drain of a node, and its workflows."""
         config = " --config FILE" if self.prefix != DEFAULT_PREFIX else ""

@@ -53,6 +53,9 @@ CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MECHANIC_LABEL = "mechanic.cordoned"
 # AKS Automatic runs system pods on nodes that AKS manages itself, and denies others every change of them.
+BY_OTHERS = "cordoned by others"
+"""Why a node is out of service that somebody else has cordoned."""
+
 HOSTED_LABEL = "kubernetes.azure.com/hostedvm"
 # With the value virtual-kubelet: a node that is no VM.
 TYPE_LABEL = "type"
@@ -250,7 +253,7 @@ class Node(Struct, frozen=True):
         if self.in_upgrade:
             return "upgraded by AKS"
         if self.unschedulable:
-            return "cordoned by others"
+            return BY_OTHERS
         if not self.ready:
             return "NotReady"
         keys = {taint.key for taint in self.taints if taint.effect != PREFERENCE}

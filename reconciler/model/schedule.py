@@ -119,7 +119,7 @@ class DrainObstacle(Struct, frozen=True):
 
     `pod` (`namespace/name`) is the first of `pods` such pods. `owner` is their workload in words, empty if
     it has none, and `budgets` the PodDisruptionBudgets that refuse (`namespace/name`). `because` says why
-    they stay, and `remedy` what would help.
+    they stay, and `remedy` what would help; each of the `commands` is one way to do that.
     """
 
     code: ObstacleCode
@@ -129,6 +129,7 @@ class DrainObstacle(Struct, frozen=True):
     remedy: str
     budgets: tuple[str, ...] = ()
     pods: int = 1
+    commands: tuple[str, ...] = ()
 
     @property
     def certain(self) -> bool:

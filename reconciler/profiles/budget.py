@@ -212,7 +212,7 @@ class DisruptionBudget(Struct, frozen=True):
         if not held:
             return f"{name} is {limit}, so no node may start"
         named = [f"{node} ({self.holders[node]})" for node in first]
-        return f"{name} is {places}, held by {first_of(named, count=held)}"
+        return f"{name} is {places}, taken by {first_of(named, count=held)}"
 
 
 class OurPlace(Struct, frozen=True):

@@ -47,6 +47,14 @@ def moment_text(moment: datetime | None, now: datetime, zone: ZoneInfo) -> str:
     return f"{text} {local.tzname()}" if twice else text
 
 
+def clock_text(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
+    """Return a moment as `22:00` on the day of `now`, and as `moment_text` does on any other."""
+    local = moment.astimezone(zone)
+    if local.date() != now.astimezone(zone).date():
+        return moment_text(moment, now, zone)
+    return moment_text(moment, now, zone).removeprefix(f"{day_text(local, far=False)} ")
+
+
 _DAY = timedelta(days=1)
 
 

@@ -56,3 +56,8 @@ def in_parts(text: str) -> Iterator[Words]:
         done += len(command_text)
     if done < len(text):
         yield Words(text[done:])
+
+
+def commands_in(text: str) -> tuple[str, ...]:
+    """Return the commands in a text of ours, each once."""
+    return tuple(dict.fromkeys(part.text for part in in_parts(text) if part.command))

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import MappingProxyType
 
 from reconciler import plugins
+from reconciler.calendar.occurrences import FOREVER
 from reconciler.drain import prospect
-from reconciler.drain.workloads import owner_of
+from reconciler.drain.workloads import owned_by, owner_of
 from reconciler.model.drains import Blocker
-from reconciler.model.event import REQUEST, Answer, Kind, Reading
+from reconciler.model.event import REQUEST, WITHOUT_START, Answer, Kind, Reading
 from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, PodExplanation, SourceAnswer
 from reconciler.model.instructions import resume_command
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
-from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.moments import to_text
+from reconciler.model.node import BY_OTHERS, HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
-from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, PodVerdict, Preview
+from reconciler.model.plan import BudgetUse, Hold, NodePlan, NodeStatus, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
 from reconciler.model.reconciler import LOG, LOOK
@@ -35,44 +37,46 @@ from reconciler.report.moves import move_of
 from reconciler.settings.schema import Settings
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
-_PERMITS = "the administrator of the cluster: kubectl apply -k k8s/base permits the reconciler to"
-_REQUESTER = "whoever requested it: reconciler request {node} --cancel{config} ends it"
+_PERMITS = "the administrator of the cluster: `kubectl apply -k k8s/base` permits the reconciler to"
+_REQUESTER = "whoever requested it: `reconciler request {node} --cancel{config}` ends it"
 
 WHO: Mapping[str, str] = MappingProxyType(
     {
         **{name: check.type.who for name, check in CHECKS.items() if check.type.who},
         # Holds without a check.
-        HoldCode.DISMISSED: "a person: {release} lets the reconciler drain it again",
+        HoldCode.DISMISSED: "a person: `{release}` lets the reconciler drain it again",
         HoldCode.DRAIN: "the owner of the pod, or of the budget or webhook that refuses its eviction: "
-        "kubectl get pods -A --field-selector spec.nodeName={node} shows the pods",
+        "`kubectl get pods -A --field-selector spec.nodeName={node}` shows the pods",
         HoldCode.DRAIN_SLOT: f"{NOBODY} when another drain ends; or {SETTINGS}: `drain.maxConcurrentNodes`",
-        HoldCode.END_REPORTED: "whoever knows that the maintenance is over: {release}",
-        HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with reconciler request "
-        "{node} --kind KIND --replace{config}",
-        HoldCode.INTERNAL: f"the developers: the log has the traceback: {LOG}",
+        HoldCode.END_REPORTED: "whoever knows that the maintenance is over: `{release}`",
+        HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with `reconciler request "
+        "{node} --kind KIND --replace{config}`",
+        HoldCode.INTERNAL: f"the developers: the log has the traceback: `{LOG}`",
         HoldCode.IN_TIME: "nobody: it has started",
-        HoldCode.LOOKED_AFTER: f"whoever labelled the node: kubectl label node {{node}} {{keys}}/ignore-; or "
-        f"{SETTINGS}: `nodeSelector`",
+        HoldCode.LOOKED_AFTER: f"whoever labelled the node: `kubectl label node {{node}} {{keys}}/ignore-`; "
+        f"or {SETTINGS}: `nodeSelector`",
         HoldCode.NAMESPACES_READABLE: f"{_PERMITS} list namespaces",
-        HoldCode.NODE_WRITABLE: "the administrator of the cluster: kubectl get "
-        "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies lists "
+        HoldCode.NODE_WRITABLE: "the administrator of the cluster: `kubectl get "
+        "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies` lists "
         "what may change or deny the write",
-        HoldCode.NOT_CLAIMED: "the person whom the reason names: {release} ends it",
+        HoldCode.NOT_CLAIMED: "the person whom the reason names: `{release}` ends it",
         HoldCode.ONE_PROFILE: f"{NOBODY} when the other profile is done",
         HoldCode.PODS_READABLE: f"{_PERMITS} list pods",
-        HoldCode.RECONCILER_RUNS: f"whoever runs the reconciler: {LOOK}",
-        HoldCode.RECORD_READABLE: "a person: {release} --reset removes the record",
-        HoldCode.VM_POWER: "the administrator of the host and the VM of {node}; kubectl describe node {node} "
-        "shows the annotations about them",
+        HoldCode.RECONCILER_RUNS: f"whoever runs the reconciler: `{LOOK}`",
+        HoldCode.RECORD_READABLE: "a person: `{release} --reset` removes the record",
+        HoldCode.VM_POWER: "the administrator of the host and the VM of {node}; `kubectl describe node "
+        "{node}` shows the annotations about them",
         HoldCode.WORKFLOW: f"whoever can change what the check reads; or {SETTINGS}: `profiles`",
-        HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation: kubectl annotate node {node} "
-        "{keys}/maintenance-data- removes it",
-        HoldCode.WORKFLOW_GONE: "a person: {release} uncordons the node",
+        HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation: `kubectl annotate node {node} "
+        "{keys}/maintenance-data-` removes it",
+        HoldCode.WORKFLOW_GONE: "a person: `{release}` uncordons the node",
         HoldCode.WORKFLOW_UNKNOWN: f"whoever labelled the node; or {SETTINGS}: `profiles`",
-        HoldCode.WORKFLOW_UNCORDONED: "a person: kubectl cordon {node} goes on with the drain",
+        HoldCode.WORKFLOW_UNCORDONED: "a person: `kubectl cordon {node}` goes on with the drain",
     }
 )
 """By the code of a hold. `who_ends` fills in what is in braces."""
+
+_UNUSED = BudgetUse(0, 0)
 
 UNGUARDED = "unguarded"
 """The code of why nobody guards a node."""
@@ -140,20 +144,16 @@ def ends_by_itself(code: str, *, requested: bool = False) -> bool:
     return code in _BY_ITSELF or (code == "eventsGone" and not requested)
 
 
-COMMAND = re.compile(r"`|\b(?:reconciler|kubectl) [-a-z]")
-"""A command to type, or a setting to change."""
-
-
 def _with_commands(obstacles: Iterable[Obstacle], node: str) -> tuple[Obstacle, ...]:
     """Return the obstacles of the node; whoever must act has a command, here and so in every output.
 
     Where nothing is known to type that ends an obstacle, it is the one that shows the pods and conditions of
     the node.
     """
-    shows = f"kubectl describe node {node} shows its pods and conditions"
+    shows = f"`kubectl describe node {node}` shows its pods and conditions"
     return tuple(
         obstacle
-        if obstacle.by_itself or COMMAND.search(obstacle.who)
+        if obstacle.by_itself or "`" in obstacle.who
         else replace(obstacle, who=f"{obstacle.who.rstrip('.')}; {shows}")
         for obstacle in obstacles
     )
@@ -181,6 +181,7 @@ def explain_node(
     # Without an event nothing is to be unblocked; the preview says what would block.
     blockers = drain.blockers if drain is not None and not assumed else ()
     unread = plan.schedule is not None and plan.schedule.forecast is CaseForecast.UNKNOWN
+    kept = tuple(_kept(plan, settings.keys.names, found.plan.budget))
     return NodeExplanation(
         plan,
         _unmanaged(node, settings),
@@ -190,7 +191,7 @@ def explain_node(
         _with_commands(
             (
                 # What could not be read for the forecast is among what could not be seen.
-                *(each for each in _kept(plan, settings.keys.names) if each.code != FORECAST or not unread),
+                *(each for each in kept if each.code != FORECAST or not unread),
                 *_unknowns(node, assessment),
                 *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
             ),
@@ -198,19 +199,74 @@ def explain_node(
         ),
         assumed,
         drain,
+        _then(node, plan, drain, now),
     )
 
 
-def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
+_PLATFORMS = {"azure": "Azure", "aws": "AWS", "gce": "Google Cloud", "openstack": "OpenStack"}
+"""By the begin of a node's provider ID."""
+
+_DOES = {
+    Kind.FREEZE: "pauses it",
+    Kind.LIVE_MIGRATION: "moves it to another host",
+    Kind.REBOOT: "reboots it",
+    Kind.REDEPLOY: "moves it to other hardware",
+    Kind.PREEMPT: "takes it away",
+    Kind.TERMINATE: "deletes it",
+    Kind.REBALANCE: "may take it away",
+    Kind.UNKNOWN: "does its maintenance",
+}
+
+
+def _then(node: Node, plan: NodePlan, drain: Preview | None, now: datetime) -> str:
+    """Return what happens if nobody does anything, empty if nothing is announced that requires a drain."""
+    asking = [judged.event for judged in plan.events if judged.asks]
+    if not asking:
+        return ""
+    first = min(asking, key=lambda event: (not event.started, event.not_before or FOREVER))
+    what = _DOES[first.kind]
+    platform = _PLATFORMS.get(node.provider_id.partition(":")[0].casefold(), "the platform")
+    if set(first.sources) <= WITHOUT_START:
+        platform, what = f"whoever requested the {first.kind}", "may begin"
+    date, schedule, outcome = first.not_before, plan.schedule, plan.outcome
+    when = f"at {to_text(date)}" if date is not None and date > now else "at any moment"
+    if first.started:
+        when = "now"
+    if first.condition:
+        what, platform, when = "stays on it", f"the fault {first.condition}", "until somebody repairs it"
+    strikes = f"{platform} {what} {when}"
+    if outcome is not None and outcome.drained is not None and plan.before is State.IN_MAINTENANCE:
+        return f"{strikes}, and no pod has to leave any more"
+    on_track = schedule is not None and schedule.forecast is CaseForecast.ON_TRACK and not schedule.observed
+    start = schedule.planned_start if schedule is not None else None
+    stay = [pod for pod in drain.pods if pod.action != "skip"] if drain is not None else None
+    if on_track and start is not None and plan.unguarded is None:
+        begins = f"starts at {to_text(start)}" if start > now else "starts now"
+        begins = "has begun" if plan.before is State.IN_MAINTENANCE else begins
+        left = [pod for pod in stay or () if pod.action == "keep"]
+        if not left:
+            return f"nobody has to act: its drain {begins}, and {strikes}"
+        return f"its drain {begins}; if nobody acts, {strikes}, with {_pods(left)} on it"
+    return f"if nobody acts, {strikes}, with {_pods(stay)} on it"
+
+
+def _pods(pods: Sequence[PodVerdict] | None) -> str:
+    """Return how many pods these are, None if that is not known."""
+    if pods is None:
+        return "its pods"
+    return {0: "no pod", 1: "1 pod"}.get(len(pods), f"{len(pods)} pods")
+
+
+def obstacles(plan: NodePlan, keys: OwnKeys, budget: BudgetUse = _UNUSED) -> tuple[Obstacle, ...]:
     """Return what holds the node of a plan, who can change that, and what blocks the drain that it previews.
 
-    Unlike an explanation, this needs the plan only.
+    Unlike an explanation, this needs the plan only; `budget` is its use by the whole fleet.
     """
     preview = plan.draining.preview
     blockers = preview.blockers if preview is not None else ()
     return _with_commands(
         (
-            *_kept(plan, keys),
+            *_kept(plan, keys, budget),
             *(_unread(source, because, plan.node) for source, because in plan.status.unread),
             *(blocked_by(one, None) for one in _each_budget_once(blockers)),
         ),
@@ -218,12 +274,12 @@ def obstacles(plan: NodePlan, keys: OwnKeys) -> tuple[Obstacle, ...]:
     )
 
 
-def _kept(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
+def _kept(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle]:
     """Yield why nobody guards the node, what holds it, and what keeps its drain from being in time.
 
     For a node that nobody guards, and for one that is missed or will be, one of them waits for a person.
     """
-    found = list(_holds(plan, keys))
+    found = list(_holds(plan, keys, budget))
     if plan.unguarded is not None:
         # These holds say the same, but not that nobody drains the node.
         found = [hold for hold in found if hold.code not in _SAID_BY_UNGUARDED]
@@ -231,23 +287,24 @@ def _kept(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
     drain = plan.record.drain if plan.record is not None else None
     for sender in drain.kept.coming if drain is not None else ():
         # The drain is done, so nothing holds it. Whoever sends these pods loses them all the same.
-        who = f"whoever creates pods in the namespace {sender.namespace}: {sender.command(plan.node)}"
+        who = f"whoever creates pods in the namespace {sender.namespace}: `{sender.command(plan.node)}`"
         found.append(Obstacle(HoldCode.DRAIN, str(sender), who))
     schedule, outcome = plan.schedule, plan.outcome
     if schedule is not None and (schedule.by_pods or schedule.forecast is CaseForecast.AT_RISK):
         for stays in schedule.prospect.obstacles:
-            owner = f"the owner of {stays.owner or stays.pod}"
-            found.append(Obstacle(FORECAST, str(stays), f"{owner}: {stays.remedy}"))
+            namespace, _, pod = stays.pod.partition("/")
+            ways = stays.commands or (f"kubectl -n {namespace} describe pod {pod}",)
+            how = f"{stays.remedy.rstrip('.')}: {' or '.join(f'`{way}`' for way in ways)}"
+            found.append(Obstacle(FORECAST, str(stays), f"the owner of {stays.owner or stays.pod}: {how}"))
     elif schedule is not None and schedule.forecast is CaseForecast.UNKNOWN:
-        who = f"whoever is on call, if it stays unknown: reconciler explain {plan.node}"
+        who = f"whoever is on call, if it stays unknown: `reconciler explain {plan.node}`"
         found.append(Obstacle(FORECAST, schedule.forecast_words, who))
     if all(obstacle.by_itself for obstacle in found):
-        prefix = f" --prefix {keys.prefix}" if keys.prefix != DEFAULT_PREFIX else ""
         if schedule is not None and schedule.missed:
-            who = f"by hand: reconciler drain {plan.node}{prefix}"
+            who = f"by hand: `{keys.drain_by_hand(plan.node)}`"
             found.append(Obstacle(MISSED, schedule.because, who))
         elif outcome is not None and not outcome.result.good:
-            who = f"the owners of its pods: reconciler explain {plan.node} shows what is there now"
+            who = f"the owners of its pods: `reconciler explain {plan.node}` shows what is there now"
             found.append(Obstacle(MISSED, outcome.words, who))
     yield from found
 
@@ -274,15 +331,15 @@ def order_events(plan: NodePlan) -> tuple[tuple[KnownEvent, ...], str]:
 
 def blocked_by(blocker: Blocker, pod: Pod | None) -> Obstacle:
     """Return a pod that a drain leaves on the node, or whose eviction a budget refuses, with whom to ask."""
-    owner = owner_of(pod) if pod is not None else ""
+    owner = owned_by(pod) if pod is not None else ""
     of_pod = f"the owner of {owner}" if owner else "the owner of the pod"
     if "," in blocker.budget:
         return Obstacle("budget", f"{blocker.pod}: {blocker.because}", f"{of_pod}: let one budget select it")
     if blocker.budget:
         namespace, _, name = blocker.budget.partition("/")
         who = (
-            f"{of_pod}: run more replicas, or let the budget {blocker.budget} allow a disruption; kubectl "
-            f"describe pdb {name} -n {namespace} shows what it requires"
+            f"{of_pod}: run more replicas, or let the budget {blocker.budget} allow a disruption; `kubectl "
+            f"describe pdb {name} -n {namespace}` shows what it requires"
         )
         return Obstacle("budget", f"{blocker.pod}: {blocker.because}", who)
     return Obstacle("pod", f"{blocker.pod}: {blocker.because}", f"{of_pod}, or the owner of the settings")
@@ -327,7 +384,7 @@ def _source(reading: Reading) -> SourceAnswer:
     return SourceAnswer(reading.source, reading.answer.value, reading.because, reading.as_of)
 
 
-def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
+def _holds(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle]:
     requested = any(REQUEST in one.event.sources for one in plan.events)
     said = plan.status.instructions
     held = said.hold.word.scope if said.hold is not None else ""
@@ -343,9 +400,25 @@ def _holds(plan: NodePlan, keys: OwnKeys) -> Iterator[Obstacle]:
             # The event has ended, and only the settle time is left, if somebody lets it pass.
             left, by_itself = plan.unguarded, plan.unguarded is None
             who = left.who if left is not None else f"{NOBODY} after the settle time"
-        elif by_itself and _ends_too_late(hold, plan):
+        elif hold.code == "budgetLeft" and (closed := _closed(hold, budget)):
+            who = f"whoever cordoned these nodes: {', '.join(closed)}; or {who}"
+        elif hook := _HOOK.search(hold.reason):
+            who = who.replace(f"{hook[1]}.NAME-", f"{hook[1]}.{hook[2]}-")
+        if by_itself and _ends_too_late(hold, plan):
             by_itself, who = False, _in_time(who, plan.node, keys)
         yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
+
+
+_HOOK = re.compile(r"\bhooks? ((?:pre|post)-[a-z]+)\.([\w.-]+)")
+"""The first hook that a reason names."""
+
+_MOST_CLOSED = 2
+
+
+def _closed(hold: Hold, budget: BudgetUse) -> list[str]:
+    """Return the commands that bring back nodes that the reason names and that nobody maintains."""
+    named = (node for node, because in budget.holders if because == BY_OTHERS and node in hold.reason)
+    return [f"`kubectl uncordon {node}`" for node in named][:_MOST_CLOSED]
 
 
 def _ends_too_late(hold: Hold, plan: NodePlan) -> bool:
@@ -360,9 +433,8 @@ def _ends_too_late(hold: Hold, plan: NodePlan) -> bool:
 
 def _in_time(who: str, node: str, keys: OwnKeys) -> str:
     """Return who can end in time what would end by itself too late."""
-    prefix = f" --prefix {keys.prefix}" if keys.prefix != DEFAULT_PREFIX else ""
     others = who.partition("; or ")[2] if who.startswith(NOBODY) else who
-    by_hand = f"by hand: reconciler drain {node}{prefix}"
+    by_hand = f"by hand: `{keys.drain_by_hand(node)}`"
     return f"{others}; or {by_hand}" if others else by_hand
 
 

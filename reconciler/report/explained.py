@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from reconciler.calendar.values import with_time_left
-from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanation
+from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanation, SourceAnswer
 from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
@@ -22,8 +22,10 @@ from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
 from reconciler.report.moves import NO_MAINTENANCE, NOTHING_CREATES_IT, words
+from reconciler.report.standing import Standing, standing
 from reconciler.report.text import node_heading, nothing_written, row, shown
 from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
+from reconciler.report.verdict import answer_rows, label_of, verdict
 
 _SHOWN = 8
 """Budgets of a pod and checks of a workflow on the screen, and obstacles on a wide one."""
@@ -33,6 +35,9 @@ _LEAST = 3
 
 _LEFT_OUT = ("holds", "unguarded", "unknown", "preview")
 """Columns of a report that an explanation shows in its own words."""
+
+_AS_IT_IS = ("workflows", "stays")
+"""Columns of a report that each explanation shows."""
 
 _DATED = ("event", "planned", "ends")
 """Rows whose first moment is the one that a person looks for, so it is also said how far away it is."""
@@ -56,13 +61,13 @@ class Explanation(Struct, frozen=True):
                 "notes": self.plan.notes,
                 "unseen": self.plan.unseen,
                 "pod": _pod(self.pod, self.plan) if self.pod is not None else None,
-                "node": _node(self.node) if self.node is not None else None,
+                "node": _node(self.node, self.plan.now) if self.node is not None else None,
             }
         )
         return document
 
 
-def _node(explained: NodeExplanation) -> Document:
+def _node(explained: NodeExplanation, now: datetime) -> Document:
     checks = zip(check_values(explained.plan.checks), explained.plan.checks, strict=True)
     drain = _drain_of(explained)
     return {
@@ -72,6 +77,9 @@ def _node(explained: NodeExplanation) -> Document:
         "outOfService": explained.out_of_service or None,
         "readings": explained.sources,
         "obstacles": explained.obstacles,
+        "standing": standing(explained.plan),
+        "verdict": verdict(explained.plan, now),
+        "then": explained.then or None,
         "drainRecord": drain and {"since": drain.since, "attempt": drain.attempt, "done": drain.done},
         "drainNow": {"assumedKind": explained.assumed or None, **(plain(explained.drain) or {"pods": None})},
     }
@@ -110,7 +118,9 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
 
     `wide`: also with every check, the answer of each source, and where the pods of a drain fit.
     """
-    plan = explained.plan
+    plan, zone = explained.plan, ZoneInfo(explained.plan.settings.time_zone)
+    if explained.node is not None and explained.pod is None and not wide:
+        return shown(_answer(explained.node, plan), zone, width, near=plan.now)
     by = carried_out(plan, rehearsed=True)
     lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(by)}"]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
@@ -119,33 +129,67 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
         lines += ["", *_pod_lines(explained.pod, plan, wide=wide)]
     if explained.node is not None and node is not None:
         rows = (
-            _rows(explained.node, node, by, plan.now, wide=wide)
+            _rows(explained.node, node, by, plan.now)
             if explained.pod is None
             else _short_rows(explained.node, node, by, plan.now)
         )
         lines += ["", node_heading(node, by), *(row(label, text) for label, text in rows)]
-    return shown(lines, ZoneInfo(plan.settings.time_zone), width)
+    return shown(lines, zone, width)
 
 
-def _rows(
-    explained: NodeExplanation, node: NodeReport, by: By, now: datetime, *, wide: bool
-) -> Iterator[Row]:
+def _answer(explained: NodeExplanation, plan: Plan) -> Iterator[str]:
+    """Yield the few lines that a person needs at night: what the node is, why, what to type, what comes."""
+    node = explained.plan
+    place = [f"zone {node.zone}" if node.zone else "", f"pool {node.pool}" if node.pool else ""]
+    where = ", ".join(part for part in place if part)
+    yield f"{node.node}{f' ({where})' if where else ''}: {verdict(node, plan.now)}"
+    yield from (f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen)
+    for label, text in _answer_rows(explained, plan):
+        yield row(label, text)
+
+
+def _answer_rows(explained: NodeExplanation, plan: Plan) -> Iterator[Row]:
+    node, now, by = explained.plan, plan.now, carried_out(plan, rehearsed=True)
+    if explained.unmanaged and node.unguarded is None:
+        yield "unmanaged", f"no pass acts on it: {explained.unmanaged}"
+    if explained.out_of_service:
+        yield "out", f"it takes no new pods: {explained.out_of_service}"
+    said = {hold.reason for hold in node.holds}
+    for judged in node.events if not any(judged.asks for judged in node.events) else ():
+        if judged.because not in said:
+            yield "why", judged.because
+    if standing(node) in (Standing.QUIET, Standing.UNKNOWN):
+        yield "event", "none: no source announces maintenance of this node"
+        unread = {obstacle.because.partition(" can't be read")[0] for obstacle in explained.obstacles}
+        names: dict[str, list[str]] = {}
+        for source in explained.sources:
+            if source.source not in unread:
+                names.setdefault(_answered(source), []).append(source.source)
+        yield from (("source", f"{', '.join(same)}: {answer}") for answer, same in names.items())
+    yield from answer_rows(explained, now)
+    report = node_report(node)
+    people = (said.words for said in report.instructions if said.words and said.name != "hold")
+    yield from (("person", with_time_left(words, now)) for words in people)
+    yield from _from_columns(report, [column for column in FOR_PEOPLE if column.key in _AS_IT_IS], by, now)
+    if explained.assumed or explained.drain is None or explained.drain.unknown:
+        yield from _drain_rows(explained, wide=False)
+
+
+def _answered(source: SourceAnswer) -> str:
+    seen = f", last heartbeat {moment_value(source.as_of)}" if source.as_of else ""
+    because = f": {source.because}" if source.because else ""
+    return f"{source.answer}{because}{seen}"
+
+
+def _rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -> Iterator[Row]:
     yield from _about(explained)
-    details = () if wide else ("transitions",)
-    yield from _from_columns(node, [column for column in FOR_PEOPLE if column.key not in details], by, now)
-    # Of a node without an event, what each source answers is the explanation.
-    for source in explained.sources if wide or not explained.plan.events else ():
-        seen = f", last heartbeat {moment_value(source.as_of)}" if source.as_of else ""
-        because = f": {source.because}" if source.because else ""
-        yield "source", f"{source.source}: {source.answer}{because}{seen}"
-    if wide:
-        yield from _check_rows(explained.plan.checks)
-        for workflow in node.plan.workflows:
-            yield from _workflow_rows(workflow)
-    yield from _obstacle_rows(explained.obstacles, _SHOWN if wide else _LEAST)
-    yield from _drain_rows(explained, wide=wide)
-    if not wide:
-        yield "more", "-o wide shows each check, what each source says, and where pods fit"
+    yield from _from_columns(node, FOR_PEOPLE, by, now)
+    yield from (("source", f"{source.source}: {_answered(source)}") for source in explained.sources)
+    yield from _check_rows(explained.plan.checks)
+    for workflow in node.plan.workflows:
+        yield from _workflow_rows(workflow)
+    yield from _obstacle_rows(explained.obstacles, _SHOWN)
+    yield from _drain_rows(explained, wide=True)
 
 
 def _check_rows(checks: Sequence[CheckAnswer]) -> Iterator[Row]:
@@ -207,7 +251,7 @@ def _obstacle_rows(obstacles: Sequence[Obstacle], most: int) -> Iterator[Row]:
     for who, group in groupby(obstacles[:most], lambda obstacle: obstacle.who):
         for obstacle in group:
             # A source that can't be read may hold nothing.
-            label = {"source": "unknown", UNGUARDED: "UNGUARDED"}.get(obstacle.code, "blocked")
+            label = label_of(obstacle.code)
             until = until_words(obstacle.until, obstacle.because)
             yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
         yield "ask", who

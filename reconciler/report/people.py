@@ -111,32 +111,34 @@ def people(
 
 def _obstacles(plan: Plan, node: NodePlan) -> tuple[Obstacle, ...]:
     what = f"node {node.node} can't be explained"
-    return guarded(what, partial(obstacles, node, keys_of(plan.settings.prefix)), ())[0]
+    return guarded(what, partial(obstacles, node, keys_of(plan.settings.prefix), plan.budget), ())[0]
 
 
 def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str]) -> Iterator[Ask]:
     """Yield what is wrong without being about one case."""
     acting = acting_line(plan.reconciler, plan.now)
     if acting.alarm and (plan.reconciler.others or not plan.reconciler.acts):
-        yield Ask((), acting.text, f"whoever runs the reconciler: {LOOK}")
+        yield Ask((), acting.text, f"whoever runs the reconciler: `{LOOK}`")
     elif acting.alarm:
         yield Ask(
-            (), lost_words(plan.reconciler), f"{SETTINGS}: reconciler check-config FILE --context CONTEXT"
+            (), lost_words(plan.reconciler), f"{SETTINGS}: `reconciler check-config FILE --context CONTEXT`"
         )
     if plan.settings.rejected:
-        yield Ask((), rejected(plan), f"{SETTINGS}: reconciler check-config FILE names each mistake")
+        yield Ask((), rejected(plan), f"{SETTINGS}: `reconciler check-config FILE` names each mistake")
     if clocks := clocks_disagree(plan):
         yield Ask((), clocks, f"the administrator of the API servers: {CORRECT}")
     for text in trouble:
-        yield Ask((), text, f"whoever runs the reconciler: {LOG}; for settings, reconciler check-config")
+        yield Ask(
+            (), text, f"whoever runs the reconciler: `{LOG}`; for settings, `reconciler check-config FILE`"
+        )
     if selects_none(plan):
-        who = f"{SETTINGS}: `nodeSelector`; kubectl get nodes --show-labels shows the labels"
+        who = f"{SETTINGS}: `nodeSelector`; `kubectl get nodes --show-labels` shows the labels"
         yield Ask((), selects_none(plan), who)
     for text in outcome_lines(outcomes):
-        yield Ask((), text, f"whoever runs the reconciler, if the next passes fail too: {LOG}")
+        yield Ask((), text, f"whoever runs the reconciler, if the next passes fail too: `{LOG}`")
     for unseen in plan.unseen:
         needs = f"kubectl auth can-i {unseen.needs}" if unseen.needs else LOG
-        yield Ask((), f"could not see {unseen_line(unseen)}", f"the administrator of the cluster: {needs}")
+        yield Ask((), f"could not see {unseen_line(unseen)}", f"the administrator of the cluster: `{needs}`")
 
 
 def rejected(plan: Plan) -> str:

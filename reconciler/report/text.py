@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import By
+from reconciler.report.ahead import clock_text
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
 from reconciler.report.lines import first_of
@@ -23,6 +25,9 @@ from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, sett
 
 _TEXT_AT = 12
 """The column at which the text of a row begins, after its label."""
+
+COMMAND_ROW = "  do  "
+"""The begin of a row with a command. It is never folded, so that it can be copied as a whole."""
 
 _NARROWEST = 40
 """Columns below which a line is not made shorter."""
@@ -69,10 +74,17 @@ def _rows(report: Report, *, wide: bool) -> list[str]:
     return lines + _unknowns([node for node in report.nodes if not node.plan.has_news])
 
 
-def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None) -> str:
-    """Return the lines as people read them: without control characters, with moments in `zone`, folded."""
-    safe_lines = (safe.line(in_zone(line, zone)) for line in lines)
-    return "".join(f"{line}\n" for each in safe_lines for line in _folded(each, width))
+def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None, *, near: datetime | None = None) -> str:
+    """Return the lines as people read them: without control characters, with moments in `zone`, folded.
+
+    With `near` (aware), a moment of its day is a time of day, and the zone is named once in all lines.
+    """
+    if near is None:
+        written = [safe.line(in_zone(line, zone)) for line in lines]
+    else:
+        whole = "\n".join(map(safe.line, lines))
+        written = in_zone(whole, zone, clock=partial(clock_text, now=near, zone=zone)).split("\n")
+    return "".join(f"{line}\n" for each in written for line in _folded(each, width))
 
 
 def is_quiet(report: Report) -> bool:
@@ -83,7 +95,7 @@ def is_quiet(report: Report) -> bool:
 
 def _folded(line: str, width: int | None) -> list[str]:
     """Return the line in lines of at most `width` columns; a word that is longer stays whole."""
-    if width is None or len(line) <= width:
+    if width is None or len(line) <= width or line.startswith(COMMAND_ROW):
         return [line]
     indent = " " * (_TEXT_AT if line.startswith("  ") else 2)
     return wrap(

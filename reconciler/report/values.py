@@ -126,7 +126,7 @@ for _kind, _keys in (
             " observed"
         ),
     ),
-    (DrainObstacle, "code pod pods owner? budgets certain because remedy"),
+    (DrainObstacle, "code pod pods owner? budgets certain because remedy commands"),
     (SourceAnswer, "source answer because asOf"),
     (Obstacle, "code because until who"),
     (Unguarded, "why since"),

@@ -73,8 +73,8 @@ class AksConditions(Source):
     name = "nodeConditions"
     reports_start = True
     who = (
-        "the administrator of the node: does its node-problem-detector report? kubectl describe node {node} "
-        "shows the heartbeats of its conditions"
+        "the administrator of the node: does its node-problem-detector report? `kubectl describe node "
+        "{node}` shows the heartbeats of its conditions"
     )
 
     def enabled(self, settings: Settings) -> bool:

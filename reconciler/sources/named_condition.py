@@ -18,7 +18,7 @@ class NamedConditions(Source):
 
     name = "conditions"
     reports_start = False
-    who = "the administrator of the node: what writes its conditions? kubectl describe node {node}"
+    who = "the administrator of the node: what writes its conditions? `kubectl describe node {node}`"
 
     def enabled(self, settings: Settings) -> bool:
         """Whether the settings name any conditions."""

@@ -11,7 +11,7 @@ import pytest
 from reconciler.model.keys import OwnKeys
 from reconciler.model.outcome import HoldCode
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import COMMAND, WHO, ends_by_itself, who_ends
+from reconciler.report.explain import WHO, ends_by_itself, who_ends
 from tests.docs.holds import example
 
 FILE = Path(__file__).parents[2] / "docs" / "holds.md"
@@ -46,4 +46,4 @@ def test_its_example_and_its_remedy_are_those_of_the_program(code: str) -> None:
 
 @pytest.mark.parametrize("code", sorted(WHO))
 def test_its_remedy_has_a_command_or_a_setting_unless_it_ends_by_itself(code: str) -> None:
-    assert COMMAND.search(who_ends(code, "NODE", OwnKeys())) or ends_by_itself(code)
+    assert "`" in who_ends(code, "NODE", OwnKeys()) or ends_by_itself(code)

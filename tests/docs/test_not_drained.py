@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 
+from jobs.cli import commands as PROGRAM  # noqa: N812 - it is a constant
 from tests.docs.situations import SITUATIONS, refused_by_a_budget
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +33,29 @@ def test_each_line_is_what_the_program_prints(heading: str) -> None:
 
     # In the order of the output; other lines may be between them.
     assert [line for line in QUOTED[heading] if line not in printed] == []
+
+
+@pytest.mark.parametrize("heading", QUOTED)
+def test_each_command_of_an_answer_can_be_typed(heading: str) -> None:
+    commands = re.findall(
+        r"^  do        (.+)$", SITUATIONS[heading]().text.replace("KIND", "Reboot"), re.MULTILINE
+    )
+
+    for program, *words in map(shlex.split, commands):
+        assert program in ("kubectl", "reconciler")
+        if program == "reconciler":
+            command = PROGRAM.get_command(click.Context(PROGRAM), words[0])
+            assert command is not None
+            command.make_context(words[0], words[1:])
+
+
+@pytest.mark.parametrize("heading", QUOTED)
+def test_an_answer_is_about_six_lines_at_80_columns(heading: str) -> None:
+    lines = SITUATIONS[heading]().text.splitlines()
+    rows = [line for line in lines if line[:3] != "   "]
+
+    assert heading == "A webhook refuses" or len(rows) <= 7
+    assert heading == "A webhook refuses" or len(lines) <= 10
 
 
 def test_the_readme_shows_what_the_program_prints() -> None:

@@ -54,7 +54,7 @@ def test_a_start_takes_a_place_and_needs_no_second_one() -> None:
     after = places.take(node(), "ours, starting")
 
     assert places.refusals(node("b")) == ()
-    assert after.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, starting)",)
+    assert after.refusals(node("b")) == ("maxUnavailable is 1, taken by a (ours, starting)",)
     assert after.refusals(node()) == ()
     assert after.take(node(), "again") is after
 
@@ -98,8 +98,8 @@ def test_two_starts_from_the_same_places_know_nothing_of_each_other() -> None:
 @pytest.mark.parametrize(
     ("limit", "refused", "reason"),
     [
-        ("perZone", "b", "perZone in z1 is 1, held by a (ours, starting)"),
-        ("perPool", "c", "perPool in np is 1, held by a (ours, starting)"),
+        ("perZone", "b", "perZone in z1 is 1, taken by a (ours, starting)"),
+        ("perPool", "c", "perPool in np is 1, taken by a (ours, starting)"),
     ],
 )
 def test_a_start_takes_a_place_of_its_zone_and_of_its_pool(limit: str, refused: str, reason: str) -> None:
@@ -131,15 +131,15 @@ def test_a_start_on_a_node_that_holds_no_place_takes_one_and_needs_one(lost: Nod
     places = _places("{maxUnavailable: 1}", lost, node("b"))
 
     assert places.refusals(lost) == ()
-    assert places.take(lost, "ours").refusals(node("b")) == ("maxUnavailable is 1, held by a (ours)",)
-    assert places.take(node("b"), "ours").refusals(lost) == ("maxUnavailable is 1, held by b (ours)",)
+    assert places.take(lost, "ours").refusals(node("b")) == ("maxUnavailable is 1, taken by a (ours)",)
+    assert places.take(node("b"), "ours").refusals(lost) == ("maxUnavailable is 1, taken by b (ours)",)
 
 
 @pytest.mark.parametrize("lost", LOST[1:])
 def test_a_node_in_maintenance_that_is_ready_holds_its_place_with_every_label(lost: Node) -> None:
     places = _places("{maxUnavailable: 1}", lost, node("b"), ours={"a": "ours, drained"})
 
-    assert places.refusals(node("b")) == ("maxUnavailable is 1, held by a (ours, drained)",)
+    assert places.refusals(node("b")) == ("maxUnavailable is 1, taken by a (ours, drained)",)
     assert places.eases_at is None
 
 
@@ -175,10 +175,10 @@ def test_every_limit_that_is_full_is_named_with_its_holders() -> None:
     places = _places("{maxUnavailable: 100%, perZone: 1, perPool: 1}", *fleet)
 
     assert places.refusals(fleet[1]) == (
-        "perZone in 1 is 1, held by a (cordoned by others)",
-        "perPool in web is 1, held by a (cordoned by others)",
+        "perZone in 1 is 1, taken by a (cordoned by others)",
+        "perPool in web is 1, taken by a (cordoned by others)",
     )
-    assert places.refusals(fleet[2]) == ("perPool in web is 1, held by a (cordoned by others)",)
+    assert places.refusals(fleet[2]) == ("perPool in web is 1, taken by a (cordoned by others)",)
     assert places.refusals(fleet[3]) == ()
 
 
@@ -187,7 +187,7 @@ def test_a_percentage_per_zone_is_of_the_zones_nodes() -> None:
     fleet[0] = node("a0", zone="1", unschedulable=True)
     places = _places("{maxUnavailable: 100%, perZone: 25%}", *fleet)
 
-    assert places.refusals(fleet[1]) == ("perZone in 1 is 1, held by a0 (cordoned by others)",)
+    assert places.refusals(fleet[1]) == ("perZone in 1 is 1, taken by a0 (cordoned by others)",)
     assert places.refusals(fleet[4]) == ()
 
 

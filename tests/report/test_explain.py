@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -19,15 +20,8 @@ from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import (
-    COMMAND,
-    WHO,
-    ends_by_itself,
-    find_pod,
-    obstacles,
-    owner_labels,
-    who_ends,
-)
+from reconciler.report.commands import commands_in
+from reconciler.report.explain import WHO, ends_by_itself, find_pod, obstacles, owner_labels, who_ends
 from reconciler.report.people import people
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
@@ -92,7 +86,8 @@ def test_mode_observe_is_what_keeps_a_drain_that_would_start_now() -> None:
     assert mode == Obstacle(
         "unguarded",
         "mode Observe only shows what the reconciler would do, and drains no node",
-        "the owner of the settings: `mode: Enforce` lets it act; or by hand: reconciler drain a",
+        "the owner of the settings: `mode: Enforce` lets it act; or by hand: `reconciler drain a "
+        "--ignore-daemonsets`",
     )
 
 
@@ -104,7 +99,10 @@ def test_mode_observe_is_what_keeps_a_drain_that_would_start_now() -> None:
         ("dismissed", "reconciler release a --prefix ours.example.com"),
         ("notClaimed", "reconciler release a --prefix ours.example.com"),
         ("recordReadable", "reconciler release a --prefix ours.example.com --reset"),
-        ("preDrainHooksDone", "a hook in an annotation can be removed: kubectl annotate node a ours.example"),
+        (
+            "preDrainHooksDone",
+            "a hook in an annotation can be removed: `kubectl annotate node a ours.example",
+        ),
     ],
 )
 def test_the_commands_work_with_another_prefix(code: str, command: str) -> None:
@@ -117,7 +115,7 @@ def test_a_node_that_waits_for_the_end_of_its_request_names_its_cancellation() -
     world = world_of([builders.held_node(drained, annotations=ASKED)])
 
     (who,) = [one.who for one in Explained(world).node().obstacles if one.code == "eventsGone"]
-    assert "reconciler request a --cancel ends it" in who
+    assert "`reconciler request a --cancel` ends it" in who
 
 
 def test_a_source_that_can_not_be_read_says_what_to_check() -> None:
@@ -146,7 +144,7 @@ def test_a_budget_that_refuses_is_named_once_with_the_owner_of_its_pods(budgets:
     (found,) = [one for one in Explained(world).node().obstacles if one.code == "budget"]
 
     assert found.because.startswith("shop/web-1: ")
-    assert found.who.startswith(f"the owner of ReplicaSet shop/owner: {who}; kubectl describe ")
+    assert found.who.startswith(f"the owner of ReplicaSet shop/owner: {who}; `kubectl describe ")
 
 
 def test_a_pod_that_stays_is_named_with_the_setting_that_would_let_it_go() -> None:
@@ -156,7 +154,7 @@ def test_a_pod_that_stays_is_named_with_the_setting_that_would_let_it_go() -> No
 
     assert "set events.Reboot.emptyDir: Evict" in found.because
     assert found.who.startswith(
-        "the owner of the pod, or the owner of the settings; kubectl describe node a "
+        "the owner of the pod, or the owner of the settings; `kubectl describe node a` "
     )
 
 
@@ -330,10 +328,10 @@ def test_whoever_must_act_has_the_same_command_in_every_output() -> None:
 
     assert {obstacle.code for obstacle in acted} >= {"pod", "budget"}
     for obstacle in acted:
-        assert COMMAND.search(obstacle.who), obstacle
-        assert f"  ask       {obstacle.who}" in explained.text() + explained.text(pod="web-1")
-    assert "kubectl describe node a shows its pods and conditions" in acted[0].who
-    assert all(COMMAND.search(who) for who in asked)
+        assert commands_in(obstacle.who), obstacle
+        assert f"  ask       {obstacle.who}" in explained.text(wide=True) + explained.text(pod="web-1")
+    assert "`kubectl describe node a` shows its pods and conditions" in acted[-2].who
+    assert all(commands_in(who) for who in asked)
     assert acted[0].who in asked
 
 
@@ -361,3 +359,10 @@ def test_who_keeps_sending_pods_is_explained_while_the_node_is_drained_and_after
         assert "new pods keep coming from namespace evil: " in words
         assert command in words
     assert '"done"' in cluster.nodes["a"].annotations[RECORD]
+
+
+@pytest.mark.parametrize("code", WHO)
+def test_a_command_stands_between_backticks_so_that_each_output_can_show_it_whole(code: str) -> None:
+    prose = re.sub(r"`[^`]*`", "", who_ends(code, "a", OwnKeys(), requested=True))
+
+    assert not re.search(r"\bkubectl\b|(?<!the )\breconciler [a-z]", prose)

@@ -12,10 +12,11 @@ from reconciler.model.record import DrainRecord
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
-from reconciler.simulation.workloads import BudgetSpec
+from reconciler.simulation.workloads import BudgetSpec, Workload
+from reconciler.simulation.world import World
 from tests.report.explaining import Explained
 from tests.support import builders
-from tests.support.builders import DRAIN_NOW, NOW, REQUEST, known, minutes, record
+from tests.support.builders import DRAIN_NOW, NOW, PREFIX, REQUEST, known, minutes, record
 from tests.support.golden import assert_as_in
 from tests.support.worlds import world_of
 
@@ -52,8 +53,10 @@ def test_the_moments_of_an_explanation_say_how_far_away_they_are() -> None:
     later = {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T14:30:00Z"}'}
     text = Explained(world_of([builders.node(annotations=later)])).text()
 
-    assert "not before Sat 2026-11-21 14:30 UTC (in 2h30m) (request)" in text
-    assert "  planned   starts at Sat 2026-11-21 13:15 UTC (in 1h15m), " in text
+    first, planned, *_ = text.splitlines()
+    assert first == "a: planned: its drain starts in 1h15m, at 13:15 UTC, for the Reboot in 2h30m, at 14:30"
+    assert planned == "  planned   1h before its latest start (latest start: 14:15, in 2h15m)"
+    assert text.count("UTC") == 1
 
 
 def test_only_a_wide_explanation_has_each_check() -> None:
@@ -61,7 +64,7 @@ def test_only_a_wide_explanation_has_each_check() -> None:
     found = Explained(world, NIGHT)
     shown = {line.split()[0] for line in found.text().splitlines() if line.startswith("  ")}
 
-    assert shown == {"event", "would", "planned", "blocked", "ask", "drain", "more"}
+    assert shown == {"planned", "waits", "then"}
     assert "  passed    budgetLeft: the budget has a place for the node\n" in found.text(wide=True)
     assert "  source    imds: no event\n" in found.text(wide=True)
 
@@ -73,7 +76,8 @@ def test_a_line_fits_into_the_terminal_and_nothing_is_lost(width: int, pod: str)
     whole, folded = found.text(pod=pod), found.text(width, pod=pod)
 
     assert folded.split() == whole.split()
-    assert max(map(len, folded.splitlines())) <= width
+    # A command stays whole, so that it can be copied.
+    assert max(len(line) for line in folded.splitlines() if not line.startswith("  do ")) <= width
     assert len(found.text(200, pod=pod).splitlines()) <= 50
 
 
@@ -91,9 +95,11 @@ def test_a_node_without_an_event_says_so_and_what_would_stay() -> None:
 @pytest.mark.parametrize(
     ("drain", "said"),
     [
-        (DrainRecord(NOW - minutes(5)), "began at Sat 2026-11-21 11:55 UTC"),
-        (DrainRecord(NOW - minutes(5), attempt=2), "began at Sat 2026-11-21 11:55 UTC, attempt 2"),
-        (DrainRecord(NOW - minutes(5), done=NOW), "done at Sat 2026-11-21 12:00 UTC"),
+        (DrainRecord(NOW - minutes(5)), "draining, begun 5m ago, at 11:55 UTC; Reboot without a date"),
+        (
+            DrainRecord(NOW - minutes(15), done=NOW - minutes(5)),
+            "drained 5m ago, at 11:55 UTC; Reboot without a date",
+        ),
     ],
 )
 def test_a_drain_says_since_when_it_runs_or_when_it_was_done(drain: DrainRecord, said: str) -> None:
@@ -102,8 +108,16 @@ def test_a_drain_says_since_when_it_runs_or_when_it_was_done(drain: DrainRecord,
     world = world_of([builders.held_node(held, annotations={REQUEST: DRAIN_NOW})], pods)
     found = Explained(world)
 
-    assert f"  drain     {said}\n" in found.text()
+    assert f"a: {said}\n" in found.text()
     assert "  event     none: no source announces" not in found.text()
+
+
+def test_a_wide_explanation_says_which_attempt_a_drain_is() -> None:
+    drain = DrainRecord(NOW - minutes(5), attempt=2)
+    held = record(drain=drain, events=(known(sources=("request",)),))
+    world = world_of([builders.held_node(held, annotations={REQUEST: DRAIN_NOW})], [builders.pod()])
+
+    assert "  drain     began at Sat 2026-11-21 11:55 UTC, attempt 2\n" in Explained(world).text(wide=True)
 
 
 def test_a_node_that_the_reconciler_leaves_alone_says_so() -> None:
@@ -121,7 +135,7 @@ def test_a_source_that_can_not_be_read_blocks_nothing_by_itself() -> None:
     text = Explained(world_of([builders.node(conditions=(stale,))])).text()
 
     assert "  unknown   condition:VMEventScheduled can't be read: " in text
-    assert "  ask       the administrator of the node: does its node-problem-detector report?" in text
+    assert "  do        kubectl describe node a\n" in text
     assert "  blocked" not in text
 
 
@@ -179,7 +193,7 @@ def test_a_pod_that_a_budget_keeps_says_so_first_and_whom_to_ask_below() -> None
     assert lines[2].endswith(
         "; the drain of its node starts at Sat 2026-11-21 22:00 CET (Europe/Berlin) (in 9h)"
     )
-    assert lines[3].startswith("  ask       the owner of Deployment shop/front: run more replicas")
+    assert lines[3].startswith("  ask       the owner of Deployment shop/front, team shop: run more replicas")
     assert lines[4] == "  owner     Deployment shop/front (team=shop)"
 
 
@@ -226,3 +240,78 @@ def test_the_json_has_everything_and_moments_are_utc() -> None:
     assert {one["check"]: one["holds"] for one in node["checks"]}["drainAsked"] is False
     assert [one["budget"] for one in document["pod"]["budgets"]] == ["shop/web"]
     assert found.document()["pod"] is None
+
+
+def row_of(text: str, label: str) -> list[str]:
+    """The rows with this label."""
+    return [line[12:] for line in text.splitlines() if line.startswith(f"  {label:<10}")]
+
+
+def refused_by_a_budget() -> World:
+    """A reboot by Azure in 14 minutes, and a pod of somebody's that its budget never lets go."""
+    message = (
+        "Reboot Scheduled: Sat, 21 Nov 2026 12:15:00 GMT. DurationInSeconds: -1. Host server is undergoing"
+    )
+    announced = builders.condition("VMEventScheduled", "True", message)
+    node = replace(builders.node("a", conditions=(announced,)), provider_id="azure:///vm/0")
+    world = world_of([node, builders.node("b")])
+    labels = {"app": "ledger", "example.com/owner": "alice"}
+    world.cluster.add_workload(Workload("shop", "ledger", "StatefulSet", labels=labels))
+    world.cluster.clear_node("b")
+    world.cluster.add_budget(BudgetSpec("shop", "ledger", EVERYTHING, min_available=1))
+    world.advance(minutes(1))
+    return world
+
+
+def test_what_blocks_is_said_with_its_owner_a_command_for_each_remedy_and_what_comes() -> None:
+    text = Explained(refused_by_a_budget()).text()
+
+    assert text.splitlines() == [
+        "a: WILL BE MISSED: Reboot in 14m, at 12:15 UTC",
+        (
+            "  blocked   shop/ledger-0 (StatefulSet shop/ledger, owner alice) can't be evicted: "
+            "PodDisruptionBudget shop/ledger requires 1 healthy pod, and there is only 1 in all, so it never "
+            "allows an eviction [forecast]"
+        ),
+        "  do        kubectl -n shop scale statefulset ledger --replicas 2",
+        (
+            "  do        kubectl -n shop patch pdb ledger --type merge -p "
+            """'{"spec":{"minAvailable":null,"maxUnavailable":1}}'"""
+        ),
+        "  then      if nobody acts, Azure reboots it at 12:15 (in 14m), with 1 pod on it",
+    ]
+
+
+def test_a_command_is_one_line_on_each_terminal() -> None:
+    text = Explained(refused_by_a_budget()).text(40)
+
+    assert row_of(text, "do")[1].endswith("""'{"spec":{"minAvailable":null,"maxUnavailable":1}}'""")
+
+
+def test_a_full_budget_waits_and_names_the_command_that_makes_room() -> None:
+    world = world_of(
+        [builders.node(annotations={REQUEST: DRAIN_NOW}), builders.node("b", unschedulable=True)]
+    )
+    text = Explained(world, "budget: {maxUnavailable: 1}").text()
+
+    assert row_of(text, "waits")[0].startswith("maxUnavailable is 1, taken by b (cordoned by others)")
+    assert row_of(text, "do") == ["kubectl uncordon b"]
+    assert "held" not in text
+
+
+def test_a_node_that_a_person_holds_says_who_and_how_that_ends_also_without_an_event() -> None:
+    hold = json.dumps({"by": "ada@laptop", "at": "2026-11-21T09:00:00Z", "reason": "disk copy"})
+    text = Explained(world_of([builders.node(annotations={f"{PREFIX}/hold": hold})])).text()
+
+    assert text.startswith("a: held\n")
+    assert row_of(text, "held") == ["it is held by ada@laptop since 09:00 UTC (3h ago): disk copy"]
+    assert row_of(text, "do") == ["reconciler resume a"]
+
+
+def test_what_starts_by_itself_asks_nobody() -> None:
+    later = {REQUEST: '{"kind":"Reboot","notBefore":"2026-11-21T14:30:00Z"}'}
+    text = Explained(world_of([builders.node(annotations=later)], [builders.pod()])).text()
+
+    (then,) = row_of(text, "then")
+    assert then.startswith("nobody has to act: its drain starts at 13:15 (in 1h15m), and ")
+    assert row_of(text, "do") == row_of(text, "ask") == []

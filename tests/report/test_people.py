@@ -10,6 +10,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.problems import Unseen
 from reconciler.model.values import replace
+from reconciler.report.commands import commands_in
 from reconciler.report.document import to_report
 from reconciler.report.explain import obstacles
 from reconciler.report.people import people
@@ -49,15 +50,15 @@ def test_what_ends_by_itself_too_late_waits_for_a_person(text: str) -> None:
 
     assert not found["windowOpen"].by_itself
     assert "`windows`" in found["windowOpen"].who
-    assert found["windowOpen"].who.endswith("or by hand: reconciler drain a")
+    assert found["windowOpen"].who.endswith("or by hand: `reconciler drain a --ignore-daemonsets`")
 
 
 def test_what_is_wrong_with_a_pass_has_a_person_and_a_command() -> None:
     plan = replace(planned(snapshot(node())), unseen=(Unseen("the ledger", "get configmaps", "none", "403"),))
     failed = Outcome("a", "cordon", Result.FAILED, "the server is away")
 
-    commands = [ask.who.partition(": ")[2].split()[0] for ask in people(plan, (failed,), ("it is stuck",))]
-    assert commands == ["kubectl"] * 3
+    asked = people(plan, (failed,), ("it is stuck",))
+    assert [commands_in(ask.who)[0].split()[0] for ask in asked] == ["kubectl"] * 3
     assert people(planned(snapshot(node()))) == ()
 
 

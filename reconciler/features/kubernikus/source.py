@@ -30,7 +30,7 @@ class KubeletVersions(Source):
 
     name = KUBERNIKUS
     reports_start = False
-    who = "the administrator of the cluster: kubectl get node {node} -o wide shows its version"
+    who = "the administrator of the cluster: `kubectl get node {node} -o wide` shows its version"
 
     def enabled(self, settings: Settings) -> bool:
         """Whether `sources.kubernikus` is on."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer
 from reconciler.model.instructions import resume_command
-from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.reconciler import LOOK
@@ -32,8 +31,7 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
     if not (asking or case.open) or by_hand or HOSTED_LABEL in read.labels:
         return None
     keys = settings.keys.names
-    prefix = f" --prefix {keys.prefix}" if keys.prefix != DEFAULT_PREFIX else ""
-    drain, release = f"reconciler drain {node.name}{prefix}", keys.release(node.name)
+    drain, release = f"`{keys.drain_by_hand(node.name)}`", f"`{keys.release(node.name)}`"
     back = release if begun else drain
     announced = min(
         (event.event.since for event in asking if event.event.since is not None), default=case.facts.announced
@@ -44,7 +42,7 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
             # It goes on with its last good settings, which are not known here.
             return None
         because = "the settings have a mistake, and no earlier ones are known, so nobody acts on any node"
-        who = f"{SETTINGS}: reconciler check-config names each mistake; or by hand: {back}"
+        who = f"{SETTINGS}: `reconciler check-config FILE` names each mistake; or by hand: {back}"
         return Unguarded(UnguardedWhy.SETTINGS_REJECTED, because, who, announced)
     if not settings.in_fleet(read.labels):
         because = "nodeSelector does not select it, so the reconciler leaves it alone"
@@ -52,7 +50,9 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
         return Unguarded(UnguardedWhy.NOT_SELECTED, because, who, announced)
     if not settings.manages(read.labels):
         because = f"its label {keys.ignore} excludes it, so the reconciler leaves it alone"
-        who = f"whoever labelled the node: kubectl label node {node.name} {keys.ignore}-; or by hand: {back}"
+        who = (
+            f"whoever labelled the node: `kubectl label node {node.name} {keys.ignore}-`; or by hand: {back}"
+        )
         return Unguarded(UnguardedWhy.NOT_SELECTED, because, who, announced)
     if settings.mode is Mode.OBSERVE and (asking or begun):
         does = "uncordons no node" if begun else "drains no node"
@@ -64,7 +64,7 @@ def unguarded(node: NodeFacts, plan: NodePlan, context: PassContext) -> Unguarde
         who = f"{SETTINGS}: `mode: Enforce` starts drains again; or by hand: {back}"
         return Unguarded(UnguardedWhy.MODE, "mode Finish begins no drain", who, announced)
     if not acts.acts and (asking or begun):
-        who = f"whoever runs the reconciler: {LOOK}; or by hand: {back}"
+        who = f"whoever runs the reconciler: `{LOOK}`; or by hand: {back}"
         return Unguarded(UnguardedWhy.NO_RECONCILER, "no reconciler runs", who, acts.last_pass)
     who = f"whoever is on call: {release} lets the reconciler drain it; or by hand: {drain}"
     return (
@@ -104,7 +104,7 @@ def _held(node: NodeFacts, plan: NodePlan, asking: Iterable[JudgedEvent]) -> Ung
     if latest is None or (hold.word.until or FOREVER) <= latest:
         return None
     because = hold.words(node.name)
-    who = f"whoever holds it: {resume_command(hold.word.scope, node.name)}"
+    who = f"whoever holds it: `{resume_command(hold.word.scope, node.name)}`"
     return Unguarded(UnguardedWhy.HELD_BY_PERSON, because, who, hold.word.at)
 
 

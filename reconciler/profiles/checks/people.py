@@ -15,7 +15,7 @@ from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import Adoptable
 from reconciler.settings.schema import Settings
 
-_HOLDER = "whoever holds it: {resume}{config} ends the hold"
+_HOLDER = "whoever holds it: `{resume}{config}` ends the hold"
 
 
 def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
@@ -28,7 +28,7 @@ def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
     "approved",
     ordinarily="no event waits for an approval",
     waits_for=WaitsFor.PERMISSION,
-    who="whoever may approve it: reconciler approve {node}{config}",
+    who="whoever may approve it: `reconciler approve {node}{config}`",
 )
 def approved(situation: Situation) -> CheckResult:
     """Pass for an event that needs no approval or has one; and at its deadline, if the settings say so."""
@@ -52,7 +52,7 @@ def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
     "notDeferred",
     ordinarily="nobody has deferred the drain",
     waits_for=WaitsFor.PERMISSION,
-    who=f"{NOBODY} at that moment; or a person: {{resume}}{{config}} ends it",
+    who=f"{NOBODY} at that moment; or a person: `{{resume}}{{config}}` ends it",
     by_itself=True,
 )
 def not_deferred(situation: Situation) -> CheckResult:
@@ -118,7 +118,7 @@ def _hooks_done(name: str, step: HookStep) -> CheckType:
         name,
         ordinarily=f"no hook holds {step.held}",
         who="the owner of the hook that the reason names, which ends by itself after `hooks.timeout`; only a "
-        f"hook in an annotation can be removed: kubectl annotate node {{node}} {{keys}}/{step}.NAME-",
+        f"hook in an annotation can be removed: `kubectl annotate node {{node}} {{keys}}/{step}.NAME-`",
     )
     def hooks_done(situation: Situation) -> CheckResult:
         held = held_step(step, situation)

@@ -18,7 +18,7 @@ from reconciler.settings.schema import Mode
 
 @check(
     "acknowledgeDue",
-    who="whoever can drain the other nodes of the event: reconciler report says of each what it waits for",
+    who="whoever can drain the other nodes of the event: `reconciler report` says of each what it waits for",
     by_itself=True,
 )
 def acknowledge_due(situation: Situation) -> CheckResult:
@@ -102,7 +102,7 @@ def left_to_us(situation: Situation) -> CheckResult:
 @check(
     "nodeReady",
     ordinarily="the node is Ready",
-    who="the administrator of the node: kubectl describe node {node}",
+    who="the administrator of the node: `kubectl describe node {node}`",
 )
 def node_ready(situation: Situation) -> CheckResult:
     """Pass when Ready has been True for `uncordon.settle`."""
@@ -119,8 +119,8 @@ def node_ready(situation: Situation) -> CheckResult:
 @check(
     "machineComesBack",
     ordinarily="the platform does not take the machine for good",
-    who="a person, if the cloud does not delete the node: kubectl delete node {node} ends the case; "
-    "{release} gives up a machine that was started again",
+    who="a person, if the cloud does not delete the node: `kubectl delete node {node}` ends the case; "
+    "`{release}` gives up a machine that was started again",
 )
 def machine_comes_back(situation: Situation) -> CheckResult:
     """Pass unless the node is NotReady since the platform has taken its VM for good."""

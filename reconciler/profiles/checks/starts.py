@@ -96,7 +96,7 @@ def condition_on_few_nodes(situation: Situation) -> CheckResult:
     "onlyReconciler",
     ordinarily="no older reconciler acts on the nodes",
     waits_for=WaitsFor.PERMISSION,
-    who=f"whoever installed two reconcilers: {FIND} shows both; uninstall one of them",
+    who=f"whoever installed two reconcilers: `{FIND}` shows both; uninstall one of them",
 )
 def only_reconciler(situation: Situation) -> CheckResult:
     """Pass unless another reconciler, whose lock is older, acts on the same nodes."""

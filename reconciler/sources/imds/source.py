@@ -67,8 +67,8 @@ class PublishedEvents(Source):
     name = imds.SOURCE
     reports_start = True
     who = (
-        "the administrator of the cluster: is the agent's pod on {node} ready? kubectl get pods "
-        "-n node-maintenance-agent --field-selector spec.nodeName={node}"
+        "the administrator of the cluster: is the agent's pod on {node} ready? `kubectl get pods "
+        "-n node-maintenance-agent --field-selector spec.nodeName={node}`"
     )
 
     def enabled(self, settings: Settings) -> bool:

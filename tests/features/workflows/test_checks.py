@@ -438,7 +438,7 @@ ANSWERS["deadline"] = {
 ANSWERS["budget"] = {
     "no profile of platform events": (ALONE, {}, DUNNO),
     "a place": (reported(), {}, YES),
-    "none": (reported(fleet=FULL), {}, failed("maxUnavailable is 1, held by b (cordoned by others)")),
+    "none": (reported(fleet=FULL), {}, failed("maxUnavailable is 1, taken by b (cordoned by others)")),
     "lost anyway": (reported(judged(event(Kind.PREEMPT, not_before=NOW)), fleet=FULL), {}, YES),
 }
 

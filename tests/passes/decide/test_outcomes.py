@@ -80,7 +80,7 @@ def test_a_node_that_the_budget_held_is_missed_and_both_warnings_come_once() -> 
     assert passed.notice.reason == "MaintenanceDeadlinePassed"
     assert passed.notice.type is NoticeType.WARNING
     assert "the latest start has passed, and no drain has begun: " in passed.notice.message
-    assert "budgetLeft: maxUnavailable is 1, held by b (NotReady)" in passed.notice.message
+    assert "budgetLeft: maxUnavailable is 1, taken by b (NotReady)" in passed.notice.message
     look(scene, 15)
     say(scene, begun())
     plan = look(scene)

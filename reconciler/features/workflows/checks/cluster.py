@@ -186,7 +186,7 @@ def _cluster_healthy_needs(config: ClusterHealthyCheck) -> Needs:
     "clusterHealthy",
     ClusterHealthyCheck,
     needs=_cluster_healthy_needs,
-    who="whoever can repair what the reason names: kubectl get nodes,pods -A",
+    who="whoever can repair what the reason names: `kubectl get nodes,pods -A`",
 )
 def cluster_healthy(config: ClusterHealthyCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when few enough nodes are NotReady, few enough pods wait for long, and no alert fires.

@@ -30,7 +30,7 @@ from reconciler.settings.check_types import (
     ScheduledEventCheck,
 )
 
-_OPERATOR = "whoever runs the hypervisor operator: kubectl get hypervisors.kvm.cloud.sap {node} -o yaml"
+_OPERATOR = "whoever runs the hypervisor operator: `kubectl get hypervisors.kvm.cloud.sap {node} -o yaml`"
 
 
 def _reads_label(config: LabelCheck) -> Needs:
@@ -38,7 +38,7 @@ def _reads_label(config: LabelCheck) -> Needs:
 
 
 @check_type(
-    "anyLabel", LabelCheck, needs=_reads_label, who="whoever labels nodes: kubectl get nodes --show-labels"
+    "anyLabel", LabelCheck, needs=_reads_label, who="whoever labels nodes: `kubectl get nodes --show-labels`"
 )
 def any_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when a node of the cluster has the label, with the value if one is set."""
@@ -76,7 +76,7 @@ def _compared(
     LabelCheck,
     alone=True,
     needs=_reads_label,
-    who="whoever labels nodes: kubectl label node {node} KEY=VALUE",
+    who="whoever labels nodes: `kubectl label node {node} KEY=VALUE`",
 )
 def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the label, with the value if one is set."""
@@ -88,7 +88,7 @@ def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
     AnnotationCheck,
     alone=True,
     needs=lambda config: Needs(annotations=frozenset({config.key})),
-    who="whoever annotates nodes: kubectl annotate node {node} KEY=VALUE",
+    who="whoever annotates nodes: `kubectl annotate node {node} KEY=VALUE`",
 )
 def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the annotation, with the value if one is set."""
@@ -101,7 +101,7 @@ def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> Che
     ConditionCheck,
     alone=True,
     needs=lambda config: Needs(conditions=frozenset({config.type})),
-    who="whoever reports the condition: kubectl describe node {node}",
+    who="whoever reports the condition: `kubectl describe node {node}`",
 )
 def condition(config: ConditionCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has the condition with this status; one that the node does not have fails."""
@@ -160,7 +160,7 @@ def _query(config: KubernikusCountCheck) -> KubernikusQuery:
     "kubernikusCount",
     KubernikusCountCheck,
     needs=lambda config: Needs(kubernikus=frozenset({_query(config)})),
-    who="the administrator of the node pools in Kubernikus: kubectl get nodes shows which nodes are there",
+    who="the administrator of the node pools in Kubernikus: `kubectl get nodes` shows which nodes are there",
 )
 def kubernikus_count(config: KubernikusCountCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the cluster has at least the nodes of all node pools. Without an answer, it is unknown."""
@@ -254,7 +254,7 @@ def _prefers(pod: Pod, wanted: Requirement) -> bool:
     return not pod.finished and pod.placement is not None and wanted in pod.placement.prefers
 
 
-@check_type("approved", KeylessCheck, who="whoever may approve it: reconciler approve {node}{config}")
+@check_type("approved", KeylessCheck, who="whoever may approve it: `reconciler approve {node}{config}`")
 def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when `reconciler approve` was called for the node after the profile entered its state.
 
@@ -296,7 +296,7 @@ def not_allowed(_config: KeylessCheck, situation: WorkflowSituation) -> CheckRes
 @check_type(
     "hooksDone",
     HooksDoneCheck,
-    who="the owner of the hook: kubectl annotate node {node} {keys}/STEP.NAME- removes one",
+    who="the owner of the hook: `kubectl annotate node {node} {keys}/STEP.NAME-` removes one",
 )
 def hooks_done(config: HooksDoneCheck, situation: WorkflowSituation) -> CheckResult:
     """Pass when the node has no annotation `<prefix>/<step>.<name>`, and at the end of the time limit.

@@ -1,0 +1,179 @@
+"""What a person asks of a node first: what it is, by when, why, what to type, and what comes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from reconciler.calendar.values import time_left, with_time_left
+from reconciler.model.case_outcome import counted
+from reconciler.model.explanation import NodeExplanation, Obstacle
+from reconciler.model.instructions import resume_command
+from reconciler.model.moments import to_text
+from reconciler.model.plan import NodePlan
+from reconciler.model.values import replace
+from reconciler.report.columns import Row
+from reconciler.report.commands import commands_in
+from reconciler.report.explain import FORECAST, MISSED, UNGUARDED
+from reconciler.report.standing import Standing, kind_of_hold, standing
+from reconciler.report.values import until_words
+
+_MOST = 3
+"""Obstacles, and commands, of one node."""
+
+
+def announced(node: NodePlan, now: datetime) -> str:
+    """Return what is announced of a node and when it comes, empty if nothing is: `Reboot in 14m, at …`."""
+    events = node.case_events or [judged.event for judged in node.events]
+    names = ", ".join(dict.fromkeys(event.condition or event.kind.value for event in events))
+    if not names:
+        return ""
+    started = node.outcome.started if node.outcome is not None else None
+    if started is not None:
+        return f"{names} started {_when(started, now)}"
+    date = min((event.not_before for event in events if event.not_before is not None), default=None)
+    if date is not None:
+        return f"{names} {_when(date, now)}"
+    return names if any(event.condition for event in events) else f"{names} without a date"
+
+
+def _when(moment: datetime, now: datetime) -> str:
+    """Return a moment as a person needs it: how far away first, then when."""
+    return f"{time_left(moment, now)}, at {to_text(moment)}"
+
+
+def verdict(node: NodePlan, now: datetime) -> str:
+    """Return in a sentence what the node is, what comes, and by when."""
+    what, comes = standing(node), announced(node, now)
+    behind = f": {comes}" if comes else ""
+    schedule, outcome = node.schedule, node.outcome
+    start = schedule.planned_start if schedule is not None else None
+    observed = schedule is not None and schedule.observed
+    begins = ""
+    if start is not None:
+        begins = f"its drain {'would start' if observed else 'starts'} {_when(start, now)}"
+        if start <= now:
+            begins = "its drain would start now" if observed else "its drain starts now"
+    begun = schedule is not None and schedule.started
+    latest = schedule.latest_start if schedule is not None and not begun else None
+    by = f"; its drain has to start {_when(latest, now)}" if latest is not None and latest > now else ""
+    match what:
+        case Standing.WILL_BE_MISSED:
+            return f"{'would' if observed else 'WILL'} BE MISSED{behind}{by}"
+        case Standing.MISSED:
+            pods = counted(outcome.pods, outcome.met) if outcome is not None else "pods were on it"
+            return f"MISSED{behind}, while {pods}"
+        case Standing.UNGUARDED | Standing.BLOCKED:
+            return f"{what.upper()}{behind}{f'; {begins}' if observed and begins else by}"
+        case Standing.AT_RISK:
+            return f"AT RISK{behind}; {begins}" if begins else f"AT RISK{behind}{by}"
+        case Standing.PLANNED:
+            return f"planned: {begins}, for the {comes}"
+        case Standing.DRAINING:
+            drain = node.record.drain if node.record is not None else None
+            return f"draining, begun {_when(drain.since, now)}; {comes}" if drain else f"draining{behind}"
+        case Standing.DRAINED:
+            done = outcome.drained if outcome is not None else None
+            when = f" {_when(done, now)}" if done is not None else ""
+            return f"drained{when}; {comes if node.events else 'its event is over'}"
+        case Standing.UNKNOWN:
+            return "whether something is announced is not known"
+        case Standing.QUIET:
+            return "nothing is announced"
+    return f"{what}{behind}{by}"
+
+
+class Answer(Struct, frozen=True):
+    """One reason why a node is not drained now: a label, the reason, who can change it, the commands."""
+
+    label: str
+    because: str
+    who: str = ""
+    commands: tuple[str, ...] = ()
+
+
+_COMMAND_BEHIND = re.compile(r"; (?:reconciler|kubectl) [^;:]*?(?: ends that| does)(?=[ ;:(]|$)")
+"""A command in a reason, which has a row of its own."""
+
+
+def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]:
+    """Return why the node is not drained now, what waits for a person first; each reason once."""
+    found: list[Answer] = []
+    schedule, said = node.schedule, ""
+    planned = schedule is not None and schedule.planned_start is not None and not schedule.missed
+    ordered = sorted(_grouped(obstacles), key=lambda obstacle: obstacle.by_itself)
+    for obstacle in ordered:
+        reason = _COMMAND_BEHIND.sub("", obstacle.because)
+        about = reason.partition(": ")[2] or reason
+        if about in said or (obstacle.code == "startPlanned" and (planned or len(ordered) > 1)):
+            continue
+        said = f"{said}\n{reason}"
+        until = until_words(obstacle.until, reason)
+        label = label_of(obstacle.code)
+        # The first word of these reasons is their label.
+        because = f"{reason.removeprefix(f'{label} ')}{until}  [{obstacle.code}]"
+        ways = [way for way in obstacle.who.split("; or ") if not commands_in(way)]
+        who = "" if obstacle.by_itself else "; or ".join(ways)
+        found.append(Answer(label, because, who, commands_in(obstacle.who)))
+    hold = node.status.instructions.hold
+    if hold is not None and not any(answer.label in ("held", "UNGUARDED") for answer in found):
+        because = _COMMAND_BEHIND.sub("", hold.words(node.node))
+        found.insert(0, Answer("held", because, "", (resume_command(hold.word.scope, node.node),)))
+    if schedule is None or schedule.started or schedule.by_pods:
+        return tuple(found)
+    because = _COMMAND_BEHIND.sub("", schedule.because)
+    late = schedule.missed and node.unguarded is not None
+    if because and because not in said and not late:
+        latest = schedule.latest_start
+        if planned and latest is not None and latest != schedule.planned_start:
+            because = f"{because} (latest start: {to_text(latest)})"
+        found.insert(0, Answer("planned" if planned else "why", because))
+    return tuple(found)
+
+
+def label_of(code: str) -> str:
+    """Return the word for what an obstacle does."""
+    if code == UNGUARDED:
+        return "UNGUARDED"
+    if code == "source":
+        return "unknown"
+    if code == MISSED:
+        return "why"
+    return "blocked" if code in ("budget", "pod", FORECAST) else kind_of_hold(code).value
+
+
+def _grouped(obstacles: Iterable[Obstacle]) -> Iterator[Obstacle]:
+    """Yield the obstacles; pods that stay for one reason share theirs, with how many more there are."""
+    pods: dict[str, list[Obstacle]] = {}
+    every = list(obstacles)
+    for obstacle in every:
+        if obstacle.code == "pod":
+            pods.setdefault(obstacle.because.partition(": ")[2], []).append(obstacle)
+    for obstacle in every:
+        if obstacle.code != "pod":
+            yield obstacle
+    for because, same in pods.items():
+        first = same[0]
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        yield replace(first, because=f"{first.because.partition(': ')[0]}{more}: {because}")
+
+
+def answer_rows(explained: NodeExplanation, now: datetime) -> Iterator[Row]:
+    """Yield why the node is not drained, with a command for each remedy, and what happens if nobody acts."""
+    found = answers(explained.plan, explained.obstacles)
+    typed: list[str] = []
+    for answer in found[:_MOST]:
+        yield answer.label, with_time_left(answer.because, now)
+        if answer.who:
+            yield "ask", answer.who
+        for command in answer.commands:
+            if command not in typed and len(typed) < _MOST:
+                typed.append(command)
+                yield "do", command
+    if len(found) > _MOST:
+        yield "", f"and {len(found) - _MOST} more; -o wide has all"
+    if explained.then:
+        yield "then", with_time_left(explained.then, now)
