@@ -16,13 +16,14 @@ from jobs.runtime.output import in_form, width
 from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsSource, settings_to_show
 from reconciler.calendar.values import near
-from reconciler.model.errors import Forbidden, NotFound
-from reconciler.model.explanation import Examination, NodeExplanation
+from reconciler.kubernetes.events import events_of_pod
+from reconciler.model.errors import ClusterError, Forbidden, NotFound
+from reconciler.model.explanation import Examination, NodeExplanation, PodPast, SeenEvent
 from reconciler.model.limits import is_object_name, quoted
 from reconciler.model.pod import Pod
 from reconciler.model.problems import PODS
 from reconciler.passes.assess import assess
-from reconciler.report.explain import explain_node, explain_pod, find_pod
+from reconciler.report.explain import explain_node, explain_pod, find_pod, past_of
 from reconciler.report.explained import Explanation, as_text
 from reconciler.settings.schema import Settings
 
@@ -66,6 +67,9 @@ def explain(
     def look() -> Shown:
         policy = settings_to_show(config, target, datetime.now(UTC))
         explanation = _explained(name, policy.settings, target)
+        if explanation.pod is None and explanation.past is not None and every is not None:
+            # A watch ends with what it watches.
+            raise NotFound(f"{name}: there is no such pod", status=404)
         document = policy.named_in(explanation.document)
         form = partial(as_text, explanation, wide=output == "wide")
         plan = explanation.plan
@@ -79,7 +83,17 @@ def explain(
 def _explained(name: str, settings: Settings, target: Target) -> Explanation:
     with connected(target) as connection:
         found = examined(connection, target, settings, with_preview=True, also_pods=True)
-    return _of_pod(name, found, settings) if "/" in name else _of_node(name, found, settings)
+        if "/" not in name:
+            return _of_node(name, found, settings)
+        events: tuple[SeenEvent, ...] = ()
+        unseen = ""
+        namespace, _, pod = name.partition("/")
+        if is_object_name(namespace) and is_object_name(pod):
+            try:
+                events = events_of_pod(connection, namespace, pod)
+            except ClusterError as error:
+                unseen = f"needs {error.needs}" if error.needs else str(error)
+        return _of_pod(name, found, settings, past_of(found, namespace, pod, events, unseen))
 
 
 def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
@@ -88,17 +102,19 @@ def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
     return Explanation(found.plan, _node(node, found, settings))
 
 
-def _of_pod(name: str, found: Examination, settings: Settings) -> Explanation:
+def _of_pod(name: str, found: Examination, settings: Settings, past: PodPast) -> Explanation:
     namespace, _, pod_name = name.partition("/")
     unseen = next((one for one in found.plan.unseen if one.what == PODS), None)
     if unseen is not None:
         raise Forbidden(f"{quoted(name)} can't be explained: needs {unseen.needs}", needs=unseen.needs)
     pod = find_pod(found.snapshot, namespace, pod_name)
     if pod is None:
+        if past.events or past.successors:
+            return Explanation(found.plan, None, past=past)
         every = [one for pods in found.snapshot.pods.values() for one in pods]
         raise NotFound(_no_pod(namespace, pod_name, every), status=404)
     node = _node(pod.node, found, settings) if pod.node else None
-    return Explanation(found.plan, node, explain_pod(pod, node, found.snapshot))
+    return Explanation(found.plan, node, explain_pod(pod, node, found.snapshot), past)
 
 
 def _node(name: str, found: Examination, settings: Settings) -> NodeExplanation | None:

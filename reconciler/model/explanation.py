@@ -106,6 +106,40 @@ class NamespacePods(Struct, frozen=True):
         return frozenset(move.node for move in self.moves)
 
 
+class SeenEvent(Struct, frozen=True):
+    """A Kubernetes Event about the object of this `kind` and `name`; `at` is when it came last (UTC).
+
+    `ours`: this program has written it.
+    """
+
+    at: datetime | None
+    reason: str
+    message: str
+    kind: str
+    name: str
+    ours: bool = False
+
+    def owns(self, pod: str) -> bool:
+        """Whether it is about this pod, or by its name about an owner of it."""
+        return pod == self.name or (self.kind != "Node" and pod.startswith(f"{self.name}-"))
+
+
+class PodPast(Struct, frozen=True):
+    """What is known of why a pod was moved.
+
+    `events` are those about it, and those of this program about its owner, the newest first. `successors` are
+    pods of the same owner that run now, as `namespace/name`, with their nodes. `drained` are the nodes that
+    are in maintenance, with the begin and the end of their drains (UTC). `unseen` is why the Events could
+    not be read.
+    """
+
+    pod: str
+    events: tuple[SeenEvent, ...] = ()
+    successors: tuple[tuple[str, str], ...] = ()
+    drained: tuple[tuple[str, datetime, datetime | None], ...] = ()
+    unseen: str = ""
+
+
 class PodExplanation(Struct, frozen=True):
     """A pod: whether it moves, what a drain of its node would do with it, and what refuses its eviction.
 

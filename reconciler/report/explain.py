@@ -14,7 +14,15 @@ from reconciler.drain import prospect
 from reconciler.drain.workloads import owned_by, owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, WITHOUT_START, Answer, Kind, Reading
-from reconciler.model.explanation import Examination, NodeExplanation, Obstacle, PodExplanation, SourceAnswer
+from reconciler.model.explanation import (
+    Examination,
+    NodeExplanation,
+    Obstacle,
+    PodExplanation,
+    PodPast,
+    SeenEvent,
+    SourceAnswer,
+)
 from reconciler.model.instructions import resume_command
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.moments import to_text
@@ -491,6 +499,33 @@ def find_pod(snapshot: Snapshot, namespace: str, name: str) -> Pod | None:
     """Return the pod of that name, None if there is none. The snapshot has the pods of the whole cluster."""
     every = (pod for found in snapshot.pods.values() for pod in found)
     return next((pod for pod in every if (pod.namespace, pod.name) == (namespace, name)), None)
+
+
+def past_of(
+    found: Examination, namespace: str, name: str, events: tuple[SeenEvent, ...], unseen: str
+) -> PodPast:
+    """Return what is known of why a pod was moved, which may be gone.
+
+    `events` are those about it and its owner, the newest first, and `unseen` is why they could not be read.
+    """
+    owners = {f"{event.kind} {namespace}/{event.name}" for event in events}
+    pods = [
+        pod
+        for of_node in found.snapshot.pods.values()
+        for pod in of_node
+        if pod.namespace == namespace and pod.name != name and pod.owner is not None and not pod.finished
+    ]
+    successors = [
+        (pod.key, pod.node)
+        for pod in pods
+        if pod.owner is not None and (name.startswith(f"{pod.owner.name}-") or owner_of(pod) in owners)
+    ]
+    drained = [
+        (plan.node, plan.record.drain.since, plan.record.drain.done)
+        for plan in found.plan.nodes
+        if plan.record is not None and plan.record.drain is not None
+    ]
+    return PodPast(f"{namespace}/{name}", events, tuple(sorted(successors)), tuple(drained), unseen)
 
 
 def explain_pod(pod: Pod, node: NodeExplanation | None, snapshot: Snapshot) -> PodExplanation:

@@ -12,7 +12,14 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from reconciler.calendar.values import with_time_left
-from reconciler.model.explanation import NodeExplanation, Obstacle, PodExplanation, SourceAnswer
+from reconciler.model.explanation import (
+    NodeExplanation,
+    Obstacle,
+    PodExplanation,
+    PodPast,
+    SeenEvent,
+    SourceAnswer,
+)
 from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
@@ -21,10 +28,19 @@ from reconciler.report.acting import By, carried_out
 from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
+from reconciler.report.lines import first_of
 from reconciler.report.moves import NO_MAINTENANCE, NOTHING_CREATES_IT, words
 from reconciler.report.standing import Standing, standing
 from reconciler.report.text import node_heading, nothing_written, row, shown
-from reconciler.report.values import Document, check_values, moment_value, plain, unseen_line, until_words
+from reconciler.report.values import (
+    Document,
+    check_values,
+    keys,
+    moment_value,
+    plain,
+    unseen_line,
+    until_words,
+)
 from reconciler.report.verdict import answer_rows, label_of, verdict
 
 _SHOWN = 8
@@ -46,11 +62,15 @@ _EVERY_DRAIN = ("evict", "delete", "skip", "keep", "wait", "refuse")
 
 
 class Explanation(Struct, frozen=True):
-    """The explanation of a node, or of a pod and its node if that exists."""
+    """The explanation of a node, or of a pod and its node if that exists.
+
+    `past` is what is known of why the pod, or one of its name, was moved; it may be gone.
+    """
 
     plan: Plan
     node: NodeExplanation | None
     pod: PodExplanation | None = None
+    past: PodPast | None = None
 
     @property
     def document(self) -> Document:
@@ -61,10 +81,22 @@ class Explanation(Struct, frozen=True):
                 "notes": self.plan.notes,
                 "unseen": self.plan.unseen,
                 "pod": _pod(self.pod, self.plan) if self.pod is not None else None,
+                "past": _past(self.past) if self.past is not None else None,
                 "node": _node(self.node, self.plan.now) if self.node is not None else None,
             }
         )
         return document
+
+
+keys(SeenEvent, "at reason message kind name ours")
+keys(PodPast, "pod events unseen?")
+
+
+def _past(past: PodPast) -> Document:
+    successors = [{"pod": pod, "node": node or None} for pod, node in past.successors]
+    drained = [{"node": node, "since": since, "done": done} for node, since, done in past.drained]
+    document: Document = {**plain(past), "successors": successors, "drained": plain(drained)}
+    return document
 
 
 def _node(explained: NodeExplanation, now: datetime) -> Document:
@@ -127,6 +159,12 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
     node = node_report(explained.node.plan) if explained.node is not None else None
     if explained.pod is not None:
         lines += ["", *_pod_lines(explained.pod, plan, wide=wide)]
+        past = explained.past
+        # Of a pod that is there, only what this program did to it, or to one of its name.
+        ours = [event for event in past.events if event.ours] if past is not None else []
+        lines += [row(label, text) for label, text in _event_rows(ours, plan.now)]
+    elif explained.past is not None:
+        lines += ["", *_past_lines(explained.past, plan.now)]
     if explained.node is not None and node is not None:
         rows = (
             _rows(explained.node, node, by, plan.now)
@@ -281,6 +319,38 @@ def _drain_rows(explained: NodeExplanation, *, wide: bool) -> Iterator[Row]:
 def _more(every: Sequence[Any], most: int) -> Iterator[Row]:
     if len(every) > most:
         yield "", f"and {len(every) - most} more; --output json has all"
+
+
+def _event_rows(events: Iterable[SeenEvent], now: datetime) -> Iterator[Row]:
+    for event in list(events)[:_LEAST]:
+        at = (
+            with_time_left(f"{moment_value(event.at)}", now) if event.at is not None else "at an unknown time"
+        )
+        yield (
+            "moved" if event.ours else "event",
+            f"{at}: {event.message} [{event.reason} on {event.kind} {event.name}]",
+        )
+
+
+def _past_lines(past: PodPast, now: datetime) -> Iterator[str]:
+    yield f"{past.pod}: there is no such pod now"
+    rows = list(_event_rows(past.events, now))
+    if past.unseen:
+        rows.append(("unknown", f"the Events of its namespace could not be read: {past.unseen}"))
+    elif not past.events:
+        rows.append(("moved", "no Event says why. The API server keeps Events for an hour by default"))
+    if past.successors:
+        most = first_of([f"{pod} on {node}" if node else pod for pod, node in past.successors], _LEAST)
+        rows.append(("instead", f"its owner runs {most}"))
+    if not any(event.ours for event in past.events):
+        for node, since, done in past.drained[:_LEAST]:
+            ended = f", ended {moment_value(done)}" if done is not None else ""
+            rows.append(("drained", f"{node}: the drain began {moment_value(since)}{ended}"))
+        rows.append(
+            ("look", "`reconciler history FILE`, or the log of the reconciler, has each drained node")
+        )
+    for label, text in rows:
+        yield row(label, text)
 
 
 _WOULD = {

@@ -43,7 +43,13 @@ def node(name: str, **labels: str) -> Object:
 
 def pod(namespace: str, name: str, on: str = "n") -> Object:
     """A pod that runs, of a ReplicaSet."""
-    owner = {"kind": "ReplicaSet", "name": "web", "apiVersion": "apps/v1", "uid": "u", "controller": True}
+    owner = {
+        "kind": "ReplicaSet",
+        "name": name.rpartition("-")[0],
+        "apiVersion": "apps/v1",
+        "uid": "u",
+        "controller": True,
+    }
     found = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "ownerReferences": [owner]}
     return {"metadata": found, "spec": {"nodeName": on}, "status": {"phase": "Running"}}
 
@@ -88,6 +94,10 @@ class StubCluster:
             items = {NODES: list(self.nodes.values()), "/api/v1/pods": self.pods}.get(asked.path, [])
             listed = {"kind": LISTS[asked.path], "metadata": {"resourceVersion": "1"}, "items": items}
             return json_answer(listed)
+        if asked.path.endswith("/events") and asked.method == "GET":
+            ours = asked.query["fieldSelector"].startswith("source=")
+            items = [event for event in self.events if ours is ("source" in event)]
+            return json_answer({"metadata": {}, "items": items})
         if asked.path.endswith("/events"):
             self.events.append(json.loads(asked.body))
             return json_answer(self.events[-1], 201)

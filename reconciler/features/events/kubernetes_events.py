@@ -15,6 +15,7 @@ from typing import Any
 from reconciler.calendar.values import in_zone
 from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes.connection import Connection, Request, core
+from reconciler.kubernetes.events import COMPONENT
 from reconciler.model.errors import ClusterError, Conflict, LockLost
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice
@@ -24,7 +25,6 @@ from reconciler.report import safe
 
 log = logging.getLogger(__name__)
 
-COMPONENT = "node-maintenance-reconciler"
 # core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
 LONGEST_MESSAGE = 1024
 PATIENCE = 5.0

@@ -19,9 +19,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.features.events.deployments import TEMPLATE_HASH, Deployments
-from reconciler.features.events.kubernetes_events import COMPONENT, create, event_of
+from reconciler.features.events.kubernetes_events import create, event_of
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.events import COMPONENT
 from reconciler.model.drains import DrainOrder
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, NoThread
 from reconciler.model.plan import Notice

@@ -9,6 +9,7 @@ import pytest
 from tests.real.passes.processes import ENFORCE, Done, Programs
 from tests.real.passes.scene import EMPTY_DIR, Scene, cover
 from tests.real.passes.test_writing_nothing import writes
+from tests.support.controlplane.processes import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -45,3 +46,17 @@ def test_a_node_and_its_pods_are_explained_and_nothing_is_written(scene: Scene, 
     assert "  event     none: no source announces maintenance of this node\n" in of_quiet.out
     assert "  drain     a drain for a Reboot now would find no pod\n" in of_quiet.out
     assert writes(scene, began) == []
+
+
+def test_a_pod_that_was_moved_says_what_its_events_say(scene: Scene, programs: Programs) -> None:
+    node = scene.node(0)
+    (web,) = scene.workload("web", node)
+    programs.configure(ENFORCE)
+    scene.annotate(node, "request", '{"kind": "Reboot"}')
+    assert programs.sweep("--for", "60s").code == 0
+
+    def said() -> bool:
+        done = explain(programs, f"default/{web}")
+        return "MaintenanceMovesPods on Deployment web" in done.out
+
+    wait_for("the Event about the Deployment", said, seconds=60)
