@@ -463,7 +463,13 @@ class Serving:
     def _enter(self) -> Acting:
         if self._acting is None:
             acting = Acting(
-                self._only_looking, self._settings, self._clock, self.observers, self._following, self._every
+                self._only_looking,
+                self._settings,
+                self._clock,
+                self.observers,
+                self._following,
+                self._every,
+                self._file.mistake,
             )
             with self._entering:
                 if self._left:

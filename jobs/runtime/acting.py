@@ -94,11 +94,12 @@ class Acting:
         observers: Observers,
         following: Following | None = None,
         every: timedelta | None = None,
+        mistake: Callable[[], str] = str,
     ) -> None:
         """Write where `looking` only reads, by these settings, which may be replaced between passes.
 
         With `following`, a pass decides about what changed since the last one. `every` is the longest time
-        between two passes, None for a sweep.
+        between two passes, None for a sweep. `mistake` returns why the newest settings can't be used.
         """
         connection, target = looking.connection, looking.target
         self.settings, self._following = settings, following
@@ -142,6 +143,7 @@ class Acting:
             observers,
             self.drainer.progress,
             lambda: self.settings,
+            mistake=mistake,
         )
         self._companions = companions_of(leading)
 

@@ -253,7 +253,8 @@ for _name in (
 
 class Leading(Struct, frozen=True):
     """What a companion needs. `guard` raises LockLost if the lock is not ours, `eviction_guard` also before
-    the eviction of our own pod. Without `settings`, a person drains by hand, and there is no lock.
+    the eviction of our own pod. Without `settings`, a person drains by hand, and there is no lock. `mistake`
+    returns why the newest settings can't be used, empty if they can.
     """
 
     connection: Connection
@@ -267,6 +268,7 @@ class Leading(Struct, frozen=True):
     drains: Callable[[], Mapping[str, DrainProgress]] = dict
     settings: Callable[[], Settings] | None = None
     warn: Callable[[str], None] | None = None
+    mistake: Callable[[], str] = str
 
 
 class Companion:

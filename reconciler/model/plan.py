@@ -14,7 +14,7 @@ from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.hooks import HookRun
-from reconciler.model.instructions import Instructions, Kept
+from reconciler.model.instructions import Instructions, Kept, PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, WaitsFor
@@ -454,7 +454,8 @@ class Plan(Struct, frozen=True):
     are those of the nodes in the plan, as far as the settings use them. `fleet` are all nodes that exist.
     `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
     `profiles` counts the nodes of each workflow of the settings by their states. `disagreement` is what the
-    clocks of the API servers disagree about: then `now` is the time of the slowest one that counts.
+    clocks of the API servers disagree about: then `now` is the time of the slowest one that counts. `holds`
+    are those of people for all nodes, or for a pool.
     """
 
     now: datetime
@@ -475,6 +476,7 @@ class Plan(Struct, frozen=True):
     reconciler: Reconciler = Reconciler()
     profiles: tuple[ProfileNodes, ...] = ()
     disagreement: Disagreement | None = None
+    holds: tuple[PersonHold, ...] = ()
 
 
 def actions(plan: NodePlan) -> tuple[ActionName, ...]:

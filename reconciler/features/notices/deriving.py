@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from zlib import crc32
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.calendar.notice_times import Past, Periodic, due
 from reconciler.features.notices.facts import (
@@ -22,6 +23,7 @@ from reconciler.features.notices.memory import (
     CASES,
     PENDING,
     SAID,
+    TEXT,
     Alerted,
     Known,
     Memory,
@@ -32,7 +34,9 @@ from reconciler.features.notices.memory import (
 )
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import Notify
+from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult
+from reconciler.model.instructions import ALL, PersonHold
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
@@ -64,16 +68,31 @@ class Pass(Struct, frozen=True):
         return Pass(plan, by_node)
 
 
-_CLUSTER = ""
-"""The key of what was said of the whole cluster, among the UIDs of nodes."""
+class Policy(Struct, frozen=True):
+    """The settings of a process: what each section says, short and without secrets, by its key.
+
+    `mistake` is why newer settings can't be used, empty if there are none.
+    """
+
+    sections: Mapping[str, str] = field(default_factory=dict)
+    mistake: str = ""
 
 
-def after_pass(memory: Memory, seen: Pass, entries: Sequence[Notify], now: datetime) -> Memory:
+_VERSION = "the file"
+"""Stands among the sections of the settings for the hash of their file."""
+
+_CLUSTER, _SETTINGS, _PEOPLE = "", "settings", "people"
+"""The keys of what was said of the whole cluster, among the UIDs of nodes."""
+
+
+def after_pass(
+    memory: Memory, seen: Pass, entries: Sequence[Notify], now: datetime, policy: Policy | None = None
+) -> Memory:
     """Return the memory with the messages of this pass. It is the same value if there is nothing new."""
     lock = seen.plan.reconciler
     origin = f"{lock.lock} {seconds(lock.since)}" if lock.since is not None else lock.lock
     news = _News(memory, entries, now, origin, seen.plan.settings.prefix)
-    news.beside(seen.plan.reconciler)
+    news.of_cluster(seen.plan, policy or Policy())
     for node in seen.plan.nodes:
         if node.uid:
             work = partial(news.add, node, seen.outcomes.get(node.node, ()), seen.plan)
@@ -149,29 +168,83 @@ class _News:
             return
         self._cases[node.uid] = known
 
-    def beside(self, reconciler: Reconciler) -> None:
-        """Add that other reconcilers act on the same nodes, or that none does any more."""
-        self.seen.add(_CLUSTER)
-        before = self._before.cases.get(_CLUSTER)
-        if not reconciler.others:
+    def of_cluster(self, plan: Plan, policy: Policy) -> None:
+        """Add what there is to say about the whole cluster."""
+        reconciler, fact, key = plan.reconciler, None, ""
+        if reconciler.others:
+            text = f"another reconciler acts on the same nodes: {reconciler.beside}. Find both: {FIND}"
+            fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, lasts=True, cause="two reconcilers")
+            key = f"{fact.topic} {' '.join(reconciler.others)}"
+        self._while(_CLUSTER, reconciler, key, fact, "no other reconciler acts on the same nodes any more")
+        fact, key = None, ""
+        if policy.mistake:
+            text = limits.text(f"passes go on with the last good settings: {policy.mistake}", TEXT)
+            fact = Fact(Topic.SETTINGS_REJECTED, text, _OF_CLUSTER, lasts=True, cause="settings rejected")
+            key = f"{fact.topic} {crc32(policy.mistake.encode('utf-8', 'replace'))}"
+        self._while(_SETTINGS, reconciler, key, fact, "the newest settings are in use again")
+        self._people(plan, policy)
+
+    def _while(self, uid: str, reconciler: Reconciler, key: str, fact: Fact | None, over: str) -> None:
+        """Add what is true of the whole cluster now, or that it is true no more."""
+        self.seen.add(uid)
+        before = self._before.cases.get(uid)
+        if fact is None:
             if before is not None:
-                over = Fact(Topic.DONE, "no other reconciler acts on the same nodes any more", _OF_CLUSTER)
-                self._messages.append((self._message(before, ENDING, over), before.audience))
+                done = Fact(Topic.DONE, over, _OF_CLUSTER)
+                self._messages.append((self._message(before, ENDING, done), before.audience))
                 self._ended.add(before.case)
             return
-        known = Known(
+        known = self._of_all(uid, reconciler, before)
+        self._cases[uid] = self._say(known, {key: fact})
+        self._close(self._cases[uid], {key: fact})
+
+    def _of_all(self, uid: str, reconciler: Reconciler, before: Known | None) -> Known:
+        """Return what is known of the whole cluster. It concerns each entry, whichever nodes that selects."""
+        name = f"{uid} {reconciler.lock}" if uid else f"reconciler {reconciler.lock}"
+        return Known(
             node="",
-            case=before.case if before is not None else _case_of(f"reconciler {reconciler.lock}", self._now),
-            # The nodes of each entry may be among those on which both act.
+            case=before.case if before is not None else _case_of(name, self._now),
             audience=tuple(entry.name for entry in self._entries),
             said=before.said if before is not None else {},
             alerted=before.alerted if before is not None else {},
         )
-        text = f"another reconciler acts on the same nodes: {reconciler.beside}. Find both: {FIND}"
-        fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, lasts=True, cause="two reconcilers")
-        facts = {f"{fact.topic} {' '.join(reconciler.others)}": fact}
-        self._cases[_CLUSTER] = self._say(known, facts)
-        self._close(self._cases[_CLUSTER], facts)
+
+    def _people(self, plan: Plan, policy: Policy) -> None:
+        """Add what people have said of all nodes or of a pool, and that they have changed the settings."""
+        self.seen.add(_PEOPLE)
+        before = self._before.cases.get(_PEOPLE)
+        said = before.said if before is not None else {}
+        holds = {
+            f"hold {hold.word.scope}|{hold.stops} {crc32(str(hold.word).encode('utf-8', 'replace'))}": hold
+            for hold in plan.holds
+        }
+        sections = {f"settings {key}|{value}" for key, value in policy.sections.items()}
+        before_now = {key for key in said if key.startswith("settings ")}
+        version = plan.settings.version
+        # Without them, this process does not know yet what they are.
+        sections = {*sections, f"settings {_VERSION}|{version.hash}"} if sections and version else before_now
+        now = {*holds, *sections}
+        texts = [_held_words(hold, plan) for key, hold in holds.items() if key not in said]
+        scopes = {hold.word.scope for hold in plan.holds}
+        for key in said:
+            scope = key.removeprefix("hold ").partition("|")[0]
+            if key.startswith("hold ") and key not in now and scope not in scopes:
+                nodes = "all nodes" if scope == ALL else scope
+                texts.append(f"the hold of {nodes} has ended, so drains start again")
+        changed = {key.removeprefix("settings ").partition("|")[0] for key in before_now ^ sections}
+        # A newer program knows other sections of the same file, and a comment changes none of them.
+        if before_now and _VERSION in changed and len(changed) > 1:
+            texts.append(_changed_words(changed - {_VERSION}, plan))
+        known = replace(
+            self._of_all(_PEOPLE, plan.reconciler, before),
+            said={key: said.get(key, seconds(self._now)) for key in sorted(now)},
+        )
+        for text in texts:
+            fact = Fact(Topic.PERSON, limits.text(text, TEXT), _OF_CLUSTER)
+            key = f"Person {crc32(text.encode('utf-8', 'replace'))} {seconds(self._now)}"
+            self._messages.append((self._message(known, key, fact), known.audience))
+        if now:
+            self._cases[_PEOPLE] = known
 
     def gone(self, known: Known, *, exists: bool) -> None:
         """Add the end of a case that the plan does not have any more."""
@@ -416,6 +489,29 @@ class _News:
         if key not in _COME_BACK:
             return key
         return f"{key} {known.said.get(key, seconds(self._now))}"
+
+
+def _held_words(hold: PersonHold, plan: Plan) -> str:
+    """Return who holds all nodes or a pool, and what that means for the nodes of a plan."""
+    meant = [node for node in plan.nodes if node.status.instructions.hold == hold]
+    stopped = sum(node.schedule is not None and bool(node.schedule.stopped) for node in meant)
+    missed = sum(node.schedule is not None and node.schedule.missed for node in meant)
+    stops = f", and {_of(stopped, 'drain is', 'drains are')} stopped" if hold.stops else ""
+    late = f"; {_of(missed, 'node', 'nodes')} will not be drained in time" if missed else ""
+    return f"{hold.words('')}; no drain starts{stops}{late}"
+
+
+def _of(count: int, one: str, several: str) -> str:
+    return f"{count or 'no'} {one if count == 1 else several}"
+
+
+def _changed_words(changed: Iterable[str], plan: Plan) -> str:
+    """Return which settings have changed, and what they no longer guard."""
+    shown = [f"{name} (now {plan.mode})" if name == "mode" else name for name in sorted(changed)]
+    version = plan.settings.version
+    which = f" to {version.hash}" if version is not None else ""
+    lost = f"; {'; '.join(plan.reconciler.lost)}" if plan.reconciler.lost else ""
+    return f"the settings changed{which}: {', '.join(shown)}{lost}"
 
 
 def _patience(fact: Fact, since: int) -> timedelta | None:

@@ -15,6 +15,7 @@ from reconciler.model import limits
 from reconciler.model.case_outcome import CaseResult, counted, outcome_at_end, struck_by, unbegun
 from reconciler.model.drains import Blocker, Coming, Phase
 from reconciler.model.event import MaintenanceEvent
+from reconciler.model.instructions import Word
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
@@ -77,15 +78,18 @@ def facts_of(
     moment of the pass (aware).
     """
     if any(hold.code in _UNTOUCHED for hold in node.holds):
-        return {}
+        return dict(_by_hand(node))
     found: dict[str, Fact] = dict(_failures(node, outcomes))
     found |= dict(_announced(node.events, said))
     case = node.ended or node.record
+    if case is None or (node.ended is None and not case.open):
+        found |= dict(_of_people(node))
     if case is None:
-        return found
+        return {key: replace(one, text=limits.text(one.text, TEXT)) for key, one in found.items()}
     if not any(one.notable for one in outcomes):
         found |= dict(_of_case(node, case))
-        found |= dict(_of_people(node, case))
+        if node.ended is None and case.open:
+            found |= dict(_of_people(node))
         found |= dict(_foretold(node, case, said, now))
         if node.ended is not None and node.outcome is not None:
             # Who uncordoned the node, and which pods the platform met, is not for everyone.
@@ -210,26 +214,44 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         yield f"Missed {seconds(missed.at)}", Fact(Topic.MISSED, text, anyone, cause=cause)
 
 
-def _of_people(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
-    """Yield what people say of a case that goes on, and what they have ended."""
-    if node.ended is not None or not case.open:
-        return
+def _by_hand(node: NodePlan) -> Iterator[tuple[str, Fact]]:
+    """Yield that a person drains the node, so that the reconciler leaves it alone."""
+    for hold in node.holds:
+        if hold.code == HoldCode.NOT_CLAIMED:
+            yield _person(hold.reason, hold.reason, "a person drains the node by hand")
+
+
+def _of_people(node: NodePlan) -> Iterator[tuple[str, Fact]]:
+    """Yield what people say of a node now, and what they have ended.
+
+    What they say of all nodes or of a pool is said once, see `deriving`.
+    """
     said, schedule = node.status.instructions, node.schedule
     late = "; the node will not be drained in time" if schedule is not None and schedule.missed else ""
-    words = dict[str, str]()
-    anyone = {"hold": f"a person holds the drain{late}", "defer": f"a person defers the drain{late}"}
-    anyone |= {"approve": "a person approved the drain", "before": "what a person said has ended"}
-    if said.hold is not None:
-        stopped = schedule.stopped if schedule is not None else ""
-        words[f"hold {said.hold.word}"] = f"{stopped or said.hold.words(node.node)}{late}"
-    if said.deferral is not None:
-        words[f"defer {said.deferral.word}"] = f"{said.deferral.words(node.node)}{late}"
+    if said.hold is not None and not said.hold.word.scope:
+        word, stopped = said.hold.word, schedule.stopped if schedule is not None else ""
+        text = f"{stopped or said.hold.words(node.node)}{late}"
+        yield _person(f"hold {word}", text, f"a person holds the drain{late}", _with(word, "hold"))
+    if said.deferral is not None and not said.deferral.word.scope:
+        word = said.deferral.word
+        text = f"{said.deferral.words(node.node)}{late}"
+        yield _person(f"defer {word}", text, f"a person defers the drain{late}", _with(word, "defer"))
     if said.approval is not None:
-        words[f"approve {said.approval.word}"] = f"its drain is approved {said.approval.word}"
-    words |= {f"before {ended}": ended for ended in said.before}
-    for about, text in words.items():
-        said_of = anyone[about.partition(" ")[0]]
-        yield f"Person {crc32(about.encode('utf-8', 'replace'))}", Fact(Topic.PERSON, text, said_of)
+        word = said.approval.word
+        text = f"its drain is approved {word}"
+        yield _person(f"approve {word}", text, "a person approved the drain", _with(word, "approve"))
+    for ended in said.before:
+        yield _person(f"before {ended}", ended, "what a person said has ended")
+
+
+def _person(about: str, text: str, anyone: str, cause: str = "") -> tuple[str, Fact]:
+    return f"Person {crc32(about.encode('utf-8', 'replace'))}", Fact(Topic.PERSON, text, anyone, cause=cause)
+
+
+def _with(word: Word, verb: str) -> str:
+    """Return the cause of what a person said with one command of many nodes."""
+    until = to_text(word.until) if word.until is not None else ""
+    return f"{verb} {crc32('|'.join((word.by, until, word.reason)).encode('utf-8', 'replace'))}"
 
 
 def _foretold(

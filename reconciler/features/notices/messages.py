@@ -39,8 +39,11 @@ class Topic(StrEnum):
     TWO_RECONCILERS = "TwoReconcilers"
     """Another reconciler, with a lock of its own, acts on the same nodes. It is about no single node."""
 
+    SETTINGS_REJECTED = "SettingsRejected"
+    """The newest settings can't be used, so passes go on with the last good ones."""
+
     PERSON = "Person"
-    """A person held, deferred or approved the drain, or stopped it."""
+    """A person held, stopped, deferred, approved or began a drain, ended a hold, or changed the settings."""
 
     STARTED = "Started"
     """The node is cordoned, and its drain starts."""
@@ -101,6 +104,7 @@ _SEVERITIES = {
     Topic.WILL_BE_MISSED: Severity.ERROR,
     Topic.UNGUARDED: Severity.ERROR,
     Topic.TWO_RECONCILERS: Severity.ERROR,
+    Topic.SETTINGS_REJECTED: Severity.ERROR,
     Topic.FAILED: Severity.ERROR,
     Topic.MISSED: Severity.CRITICAL,
 }
@@ -113,6 +117,7 @@ _STATES = frozenset(
         Topic.WILL_BE_MISSED,
         Topic.UNGUARDED,
         Topic.TWO_RECONCILERS,
+        Topic.SETTINGS_REJECTED,
         Topic.BLOCKED,
         Topic.DEADLINE_PASSED,
     }

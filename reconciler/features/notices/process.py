@@ -24,10 +24,12 @@ class _Sending(Companion):
     def __init__(self, leading: Leading) -> None:
         self._leading = leading
         self._queue: NoticeQueue | None = None
+        self._settings: Settings | None = None
+        self._sections: Mapping[str, str] = {}
 
     def before(self, settings: Settings) -> Mapping[str, Any]:
         """Begin to read what was sent before, so that it is there when the pass ends."""
-        from reconciler.features.notices.settings import NOTIFY, entries_of
+        from reconciler.features.notices.settings import NOTIFY, entries_of, sections_of
 
         instances = settings.profiles.instances.notify
         if self._queue is None and (NOTIFY.of(settings) or instances):
@@ -35,11 +37,17 @@ class _Sending(Companion):
             self._queue = _sender(self._leading, settings)
         if self._queue is not None:
             self._queue.start(entries_of(settings), settings.time_zone, instances)
+            if settings is not self._settings:
+                self._settings, self._sections = settings, sections_of(settings)
         return {"outbox": self._queue}
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
         """Put the messages about a pass into the queue."""
-        return self._queue.after(plan, outcomes, plan.now) if self._queue is not None else ()
+        if self._queue is None:
+            return ()
+        from reconciler.features.notices.deriving import Policy
+
+        return self._queue.after(plan, outcomes, plan.now, Policy(self._sections, self._leading.mistake()))
 
     def close(self) -> None:
         """Send the messages that are due, for a short time."""

@@ -16,7 +16,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.features.notices import deliveries, memory
-from reconciler.features.notices.deriving import Pass, after_pass
+from reconciler.features.notices.deriving import Pass, Policy, after_pass
 from reconciler.features.notices.memory import Memory, added, failing, still_wanted
 from reconciler.features.notices.receivers import Around, Receiver, Sent, Silencing, receivers_of
 from reconciler.features.notices.settings import Notify
@@ -118,7 +118,9 @@ class NoticeQueue:
             return False
         return not ids <= {*saved.workflow_sent, *(message.id for message in saved.workflow)}
 
-    def after(self, plan: Plan, outcomes: Sequence[Outcome], now: datetime) -> tuple[str, ...]:
+    def after(
+        self, plan: Plan, outcomes: Sequence[Outcome], now: datetime, policy: Policy | None = None
+    ) -> tuple[str, ...]:
         """Add the messages of a pass, and return the notes about those that can't be sent. Never raises."""
         try:
             with self._changed:
@@ -131,7 +133,7 @@ class NoticeQueue:
                     for receiver in self._receivers.values():
                         if isinstance(receiver, Silencing):
                             receiver.want(plan, outcomes, known)
-                    known = after_pass(known, Pass.of(plan, outcomes), self._entries, now)
+                    known = after_pass(known, Pass.of(plan, outcomes), self._entries, now, policy)
                     known = deliveries.too_old(known, self._entries, now)
                 self._memory = still_wanted(known, {instance.name for instance in self._instances}, now)
                 self._changed.notify_all()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, get_args
+from zlib import crc32
 
 from annotated_types import Len
 from msgspec import Struct
@@ -438,6 +439,14 @@ def entries_of(settings: Settings) -> tuple[Notify, ...]:
     """Return who gets notices, each with the name of the cluster: its own one, else that of the settings."""
     named = {"cluster": settings.cluster}
     return tuple(entry if entry.cluster else entry.model_copy(update=named) for entry in NOTIFY.of(settings))
+
+
+def sections_of(settings: Settings) -> dict[str, str]:
+    """Return a text for each section of the settings, which changes with it, and shows nothing of it."""
+    return {
+        info.alias or name: f"{crc32(repr(getattr(settings, name)).encode('utf-8', 'replace')):08x}"
+        for name, info in type(settings).model_fields.items()
+    }
 
 
 def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:

@@ -38,7 +38,7 @@ from reconciler.passes.decide.one_node import decide_safely
 from reconciler.passes.decide.reporting import (
     expiries,
     fleet_nodes,
-    held_by_people,
+    holds_of_people,
     is_reported,
     lasted,
     moments,
@@ -295,6 +295,7 @@ def _plan(
     snapshot, settings, now, faults = context.snapshot, context.settings, context.now, context.faults
     answers = faults.step("the answers of the sources are not counted", lambda: source_states(context), ())
     believed = snapshot.ledger.believed(context.times)
+    holds = holds_of_people(snapshot, now)
     labels = {node.name: node.labels for node in snapshot.nodes}
     labels |= {name: snapshot.aside.nodes[name].labels for name in snapshot.aside.plans}
     return Plan(
@@ -307,7 +308,7 @@ def _plan(
         notes=(
             *fleet.common,
             *_unspaced(believed, settings),
-            *held_by_people(snapshot, now),
+            *(hold.words("") for hold in holds),
             *of_the_future(fleet.known, believed != snapshot.ledger),
             *faults.steps,
             *notes(snapshot, fleet.selected, context, fleet.resting),
@@ -331,6 +332,7 @@ def _plan(
             "what the settings guard is not known", lambda: _covering(context), snapshot.reconciler
         ),
         disagreement=snapshot.disagreement,
+        holds=holds,
         profiles=faults.step(
             "the nodes of the profiles are not counted", lambda: _profiles(fleet, context, progress), ()
         ),

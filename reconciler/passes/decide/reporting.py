@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer, Kind, Reading
-from reconciler.model.instructions import Instructions
+from reconciler.model.instructions import Instructions, PersonHold
 from reconciler.model.node import Node
 from reconciler.model.plan import Actions, DrainState, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
@@ -245,9 +245,9 @@ def of_the_future(seen: Iterable[NodeFacts], ledger: bool) -> tuple[str, ...]:
     return (f"a clock was ahead: times in the future in {' and '.join(found)} count as now",)
 
 
-def held_by_people(snapshot: Snapshot, now: datetime) -> tuple[str, ...]:
-    """Return a note about each hold of all nodes, or of a pool."""
-    return tuple(hold.words("") for hold in snapshot.ledger.holds if not hold.word.ended(now))
+def holds_of_people(snapshot: Snapshot, now: datetime) -> tuple[PersonHold, ...]:
+    """Return the holds of all nodes, or of a pool, that are in force."""
+    return tuple(hold for hold in snapshot.ledger.holds if not hold.word.ended(now))
 
 
 def orphaned_drains(snapshot: Snapshot, planned: Collection[str]) -> Iterable[NodePlan]:

@@ -7,14 +7,19 @@ from datetime import UTC, timedelta
 import pytest
 
 from reconciler.features.notices.deliveries import failed, ripe_at
-from reconciler.features.notices.deriving import Pass, after_pass
+from reconciler.features.notices.deriving import Pass, Policy, after_pass
 from reconciler.features.notices.facts import facts_of
 from reconciler.features.notices.memory import Memory
-from reconciler.features.notices.messages import Topic
-from reconciler.features.notices.settings import NOTIFY
+from reconciler.features.notices.messages import Message, Topic
+from reconciler.features.notices.settings import NOTIFY, sections_of
+from reconciler.model.content import SettingsVersion
 from reconciler.model.errors import Forbidden, Rejected
+from reconciler.model.instructions import ALL, PersonHold, Word
 from reconciler.model.moments import to_text
+from reconciler.model.outcome import HoldCode
+from reconciler.model.plan import Hold, NodePlan
 from reconciler.model.reconciler import Reconciler, Running, beside
+from reconciler.model.record import State
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call
@@ -476,3 +481,93 @@ def test_a_second_reconciler_is_told_once_to_each_entry_and_so_is_its_end() -> N
     assert ends == {("pool",): (Topic.DONE, False), ("alarms",): (Topic.TWO_RECONCILERS, True)}
     assert {one.message.case for one in alone.pending} == {told.message.case}
     assert after(alone) == alone
+
+
+STOP = PersonHold(Word("alice@laptop", NOW, None, "incident 311", scope=ALL), stops=True)
+
+
+def test_a_stop_of_all_nodes_is_told_once_with_what_it_stops_and_so_is_its_end() -> None:
+    world = asking("a", request='{"kind":"Reboot","notBefore":"2026-11-21T12:30:00Z"}')
+    world.cluster.add_pod(builders.pod("stuck", "a", deleting_until=NOW))
+    world.cluster.finalizers.add("uid-shop-stuck")
+    following = Following(world)
+    following.step()
+    world.cluster.ledger = replace(world.cluster.ledger, holds=(STOP,))
+    (told,) = [one for one in following.step() if one.topic is Topic.PERSON]
+
+    assert told.node == ""
+    assert "all nodes are held by alice@laptop" in told.text
+    assert "incident 311" in told.text
+    assert "no drain starts, and 1 drain is stopped" in told.text
+    assert Topic.PERSON not in following.topics()
+    world.cluster.ledger = replace(world.cluster.ledger, holds=())
+    (ended,) = [one for one in following.step() if one.topic is Topic.PERSON]
+    assert ended.text == "the hold of all nodes has ended, so drains start again"
+    assert Topic.PERSON not in following.topics()
+
+
+def test_a_hold_of_a_node_without_an_event_is_told_too() -> None:
+    world = world_of([builders.node("a"), builders.node("b")])
+    following = Following(world)
+    assert following.step() == []
+    world.cluster.annotate("a", f"{builders.PREFIX}/hold", '{"by":"alice","reason":"disk copy"}')
+    (told,) = following.step()
+
+    assert (told.topic, told.node) == (Topic.PERSON, "a")
+    assert "it is held by alice: disk copy" in told.text
+    assert following.step() == []
+
+
+def with_policy(following: Following, policy: Policy, file: str) -> list[Message]:
+    """Run a pass with these settings from a file with this hash, and return its messages."""
+    plan, outcomes = look(following.world, following.settings)
+    plan = replace(plan, settings=replace(plan.settings, version=SettingsVersion(file)))
+    before = len(following.memory.pending)
+    entries = NOTIFY.of(following.settings)
+    following.memory = after_pass(following.memory, Pass.of(plan, outcomes), entries, NOW, policy)
+    return [one.message for one in following.memory.pending[before:]]
+
+
+def test_changed_settings_are_told_with_the_names_of_what_has_changed() -> None:
+    following = Following(world_of([builders.node("a")]))
+    before = sections_of(builders.settings("mode: Enforce"))
+    after = sections_of(builders.settings("mode: Enforce\nbudget: {maxUnavailable: 3}"))
+
+    assert with_policy(following, Policy(before), "1") == []
+    assert with_policy(following, Policy(before), "2") == []
+    (told,) = with_policy(following, Policy(after), "3")
+    assert (told.topic, told.text) == (Topic.PERSON, "the settings changed to 3: budget")
+    # A newer program knows more sections of the same file.
+    assert with_policy(following, Policy({**after, "moon": "1"}), "3") == []
+
+
+def test_rejected_settings_are_told_until_they_can_be_used() -> None:
+    following = Following(world_of([builders.node("a")]))
+    (told,) = with_policy(following, Policy(mistake="x:2: windows: no list"), "1")
+
+    assert told.topic is Topic.SETTINGS_REJECTED
+    assert told.text == "passes go on with the last good settings: x:2: windows: no list"
+    assert with_policy(following, Policy(mistake="x:2: windows: no list"), "1") == []
+    (over,) = with_policy(following, Policy(), "1")
+    assert (over.topic, over.text) == (Topic.DONE, "the newest settings are in use again")
+
+
+def test_an_approval_is_asked_for_at_once_with_the_moment_until_which_it_helps() -> None:
+    following = Following(asking("a", request=LATER), f"{ANY}\nevents: {{Reboot: {{approval: true}}}}")
+    (told,) = [one for one in following.step() if one.topic is Topic.APPROVAL_NEEDED]
+
+    assert told.text == (
+        "the drain for Reboot needs an approval by 2026-11-23T11:45:00Z; the platform may start from "
+        "2026-11-23T12:00:00Z on; without an approval, the node is not drained"
+    )
+    assert told.remedy == "whoever may approve it: reconciler approve a"
+    assert Topic.APPROVAL_NEEDED not in following.topics()
+
+
+def test_a_drain_by_hand_is_told() -> None:
+    hold = Hold("a", HoldCode.NOT_CLAIMED, "it is drained by hand by alice")
+    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=(hold,), uid="uid-a")
+    (fact,) = facts_of(node, (), {}, NOW).values()
+
+    assert (fact.topic, fact.text) == (Topic.PERSON, "it is drained by hand by alice")
+    assert "alice" not in fact.anyone

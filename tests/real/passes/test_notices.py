@@ -44,8 +44,8 @@ def hook() -> Iterator[Hook]:
     made.server.close()
 
 
-def configure(programs: Programs) -> None:
-    budget = "budget: {maxUnavailable: 100%}\n"
+def configure(programs: Programs, places: str = "100%") -> None:
+    budget = f"budget: {{maxUnavailable: {places}}}\n"
     programs.configure(
         f"{ENFORCE}{budget}notify: [{{name: hook, webhook: {{url: ${{HOOK_URL}}}}, group: 0s}}]\n"
     )
@@ -81,3 +81,29 @@ def test_a_process_that_is_killed_while_it_sends_leaves_the_message_to_the_next_
     again = [one["id"] for one in hook.events]
     assert all(again.count(one) == 2 for one in first)
     assert remembered(scene).get("pending", []) == []
+
+
+def test_people_are_told_of_a_stop_of_all_nodes_and_of_settings_that_change_or_are_refused(
+    scene: Scene, programs: Programs, hook: Hook
+) -> None:
+    scene.node()
+    configure(programs)
+    process = start(programs, hook, "serve", "--every", "1s")
+    process.wait_for("leading")
+
+    def told(topic: str, *words: str) -> Callable[[], bool]:
+        def is_told() -> bool:
+            texts = [one["data"]["text"] for one in hook.events if one["data"]["topic"] == topic]
+            return any(all(word in text for word in words) for text in texts)
+
+        return is_told
+
+    done = programs.run(
+        "hold", "--all", "--now", "--reason", "incident 311", "--config", str(programs.config)
+    )
+    assert done.code == 0, done.err
+    process.does("message about the stop", told("Person", "all nodes are held", "incident 311"))
+    programs.configure(f"{ENFORCE}notify: nobody\n")
+    process.does("message about settings", told("SettingsRejected", "last good settings", "notify"))
+    configure(programs, "50%")
+    process.does("message about other settings", told("Person", "the settings changed", "budget"))
