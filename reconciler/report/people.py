@@ -7,6 +7,7 @@ time. Only what ends by itself in time has none.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -105,7 +106,7 @@ def people(
                 every = list(dict.fromkeys(name for reason in reasons for name in waiting[reason]))
                 more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
                 because = f"{for_all(every, reasons[0])}{more}"
-                asked.append(Ask(tuple(every), because, for_all(every, key[1])))
+                asked.append(Ask(tuple(every), because, to_type(every, key[1])))
     return tuple(asked)
 
 
@@ -192,9 +193,12 @@ def by_cause(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
     A cause that has another date or duration on each node is one: its text is the one with the earliest date.
     """
+    said = list(dict.fromkeys(said))
+    # A text that names several nodes, and is the same for all of them, keeps their names.
+    shared = Counter(without_times(text) for _, text in said)
     causes: dict[str, dict[str, list[str]]] = {}
     for node, text in said:
-        for_each = for_any(node, text)
+        for_each = text if shared[without_times(text)] > 1 else for_any(node, text)
         causes.setdefault(without_times(for_each), {}).setdefault(for_each, []).append(node)
     grouped = {}
     for texts in causes.values():
@@ -236,10 +240,12 @@ def _in_name(character: str) -> bool:
 
 
 def for_all(nodes: list[str], text: str) -> str:
-    """Return such a text for these nodes: with the name if there is one node only.
+    """Return such a text for these nodes: with the name if there is one node only."""
+    return text.replace(_NODE, nodes[0]) if len(nodes) == 1 else text
 
-    A command that takes several nodes has all of them, so that it can be copied.
-    """
-    if len(nodes) == 1:
-        return text.replace(_NODE, nodes[0])
-    return _SEVERAL.sub(rf"\1 {' '.join(nodes)}", text) if len(nodes) <= _TYPED else text
+
+def to_type(nodes: list[str], text: str) -> str:
+    """Return the same, with all names in a command that takes several nodes, so that it can be copied."""
+    if 1 < len(nodes) <= _TYPED:
+        text = _SEVERAL.sub(rf"\1 {' '.join(nodes)}", text)
+    return for_all(nodes, text)

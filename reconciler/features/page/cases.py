@@ -118,6 +118,9 @@ _LONGEST = 400
 _TAGS = 40
 """Bytes of the tags around a text."""
 
+_FIRST = ("planned", "forecast", "drain")
+"""The labels of lines of which the first one sums up the others."""
+
 _LEFT_OUT = ("name", "zone", "pool", "holds", "unguarded", "unknown", "preview")
 
 
@@ -131,20 +134,24 @@ class Held(Struct, frozen=True):
 
 
 class CaseRow(Struct, frozen=True):
-    """One node. `cell` is the name of its kind in the fleet's grid, `kind` says that in words."""
+    """One node. `cell` is the name of its kind in the fleet's grid, `kind` says that in words.
+
+    `summary` is the line to read first, and `lines` are the others.
+    """
 
     node: str
     place: str
     cell: str
     kind: str
     state: str
+    summary: Row
     lines: tuple[Row, ...]
     held: tuple[Held, ...]
 
     @property
     def size(self) -> int:
         """About how many bytes it takes as HTML."""
-        said = sum(_TAGS + _bytes(text) for _, text in self.lines)
+        said = sum(_TAGS + _bytes(text) for _, text in (self.summary, *self.lines))
         return (
             7 * _TAGS + said + sum(3 * _TAGS + _bytes(hold.because) + _bytes(hold.who) for hold in self.held)
         )
@@ -179,6 +186,8 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
     pool = f"pool {node.pool}" if node.pool else ""
     # What waits for a person comes first.
     by = carried_out(facts.plan, rehearsed=facts.rehearsed)
+    lines = [(label, _cut(text)) for label, text in _lines(report, by)]
+    planned = next((line for line in lines if line[0] in _FIRST), lines[0] if lines else ("", ""))
     held = sorted(facts.obstacles.get(node.node, ()), key=lambda obstacle: obstacle.by_itself)
     return CaseRow(
         node=node.node,
@@ -186,7 +195,8 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
         cell=cell.value if cell is not None else "",
         kind=MEANINGS[cell] if cell is not None else "",
         state=state_line(report, by),
-        lines=tuple((label, _cut(text)) for label, text in _lines(report, by)),
+        summary=planned,
+        lines=tuple(line for line in lines if line is not planned),
         held=tuple(_held(obstacle) for obstacle in held[:_MOST_LINES])
         + ((Held(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
     )

@@ -6,7 +6,7 @@ Each node is in the grid with its state, by zone and pool.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -136,11 +136,16 @@ MOST_NAMED = 1_000
 """Squares with a name. If there are more of them, the grid shows only how many there are of each kind."""
 
 
+MOST_LISTED = 300
+"""Nodes without a case that the page lists by name. Those in service are listed in a fleet of this size."""
+
+
 class Square(Struct, frozen=True):
-    """One node. `about` is empty for a node in service, and for all nodes if too many are not."""
+    """One node. `node` and `about` are empty for a node in service, and for all nodes if too many are not."""
 
     cell: Cell
     about: str = ""
+    node: str = ""
 
 
 class Pool(Struct, frozen=True):
@@ -164,10 +169,13 @@ def zones(facts: PageFacts) -> tuple[Zone, ...]:
     plans = {node.node: node for node in facts.plan.nodes}
     cells = {node.node: _cell(node, plans.get(node.node), facts) for node in fleet}
     named = sum(cell is not Cell.SERVING for cell in cells.values()) <= MOST_NAMED
+    all_named = len(fleet) <= MOST_LISTED
     grid: dict[str, dict[str, list[Square]]] = {}
     for node in sorted(fleet, key=lambda node: (node.zone, node.pool, node.node)):
         pools = grid.setdefault(node.zone, {})
-        square = _square(node, cells[node.node]) if named else Square(cells[node.node])
+        cell = cells[node.node]
+        shown = named and (all_named or cell is not Cell.SERVING)
+        square = _square(node, cell) if shown else Square(cell)
         pools.setdefault(node.pool, []).append(square)
     return tuple(
         Zone(
@@ -177,6 +185,13 @@ def zones(facts: PageFacts) -> tuple[Zone, ...]:
         )
         for zone, pools in grid.items()
     )
+
+
+def listed(grid: Iterable[Zone], cases: Container[str]) -> tuple[Square, ...]:
+    """Return the named nodes without a row in the table of cases, none if there are too many of them."""
+    squares = (square for zone in grid for pool in zone.pools for square in pool.squares)
+    found = [square for square in squares if square.node and square.node not in cases]
+    return tuple(found) if len(found) <= MOST_LISTED else ()
 
 
 NOT_KNOWN = "not known"
@@ -245,7 +260,5 @@ def _cell(node: FleetNode, plan: NodePlan | None, facts: PageFacts) -> Cell:
 
 
 def _square(node: FleetNode, cell: Cell) -> Square:
-    if cell is Cell.SERVING:
-        return Square(cell)
     why = f", {node.closed}" if node.closed and cell in (Cell.CLOSED, Cell.UNMANAGED) else ""
-    return Square(cell, f"{node.node}: {MEANINGS[cell]}{why}")
+    return Square(cell, f"{node.node}: {MEANINGS[cell]}{why}", node.node)

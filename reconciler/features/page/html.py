@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeVar
@@ -24,11 +25,12 @@ from reconciler.features.page.facts import (
     Cell,
     PageFacts,
     Square,
+    listed,
     profiles,
     used,
     zones,
 )
-from reconciler.features.page.timeline import Chart, Scale, chart
+from reconciler.features.page.timeline import ZOOM, Chart, Scale, chart
 from reconciler.features.page.top import Listed, asks, next_steps, openness, past_misses, wrong
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded
@@ -41,6 +43,9 @@ from reconciler.report.text import headline, settings_lines
 
 REFRESH = timedelta(seconds=15)
 """After how long a browser loads a page that is served again."""
+
+_ANCHOR = re.compile(r"[a-z0-9.-]{1,63}")
+"""Names that are the anchor of their row. One that is longer, or no name at all, has a number instead."""
 
 _LONGEST = 600
 """Characters of one text."""
@@ -59,7 +64,7 @@ def as_html(facts: PageFacts) -> str:
     """
     plan, parts = facts.plan, _Parts()
     report = to_report(plan, facts.outcomes, rehearsed=facts.rehearsed)
-    scale = Scale(plan.now, facts.zone)
+    days, hours = Scale(plan.now, facts.zone), Scale(plan.now, facts.zone, *ZOOM)
     fleet = parts.made("the fleet", lambda: zones(facts), ())
     rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
     shown = {
@@ -68,10 +73,13 @@ def as_html(facts: PageFacts) -> str:
         "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
         "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),
-        "chart": parts.made("the timeline", lambda: chart(facts), Chart((), ())),
+        "days": parts.made("the timeline", lambda: chart(facts, days), Chart((), ())),
+        "hours": parts.made("the next hours", lambda: chart(facts, hours), Chart((), ())),
         "blocking": parts.made("the budgets", lambda: blocking(plan), ()),
         "sources": parts.made("the sources", lambda: sources(facts), Sources()),
     }
+    shown["ticks"] = {scale: tuple(scale.ticks()) for scale in (days, hours)}
+    others = listed(fleet, {row.node for row in rows.rows})
     template = _environment().get_template("page.html")
     return template.render(
         **shown,
@@ -85,8 +93,9 @@ def as_html(facts: PageFacts) -> str:
         about=[headline(report).partition(" · ")[2], *settings_lines(plan)],
         acting=acting_line(plan.reconciler, plan.now),
         faults=parts.faults,
-        ticks=tuple(scale.ticks()),
-        here=scale.at(plan.now),
+        days_scale=days,
+        hours_scale=hours,
+        here=days.at(plan.now),
         zones=fleet,
         cells=used(fleet),
         profiles=profiles(facts.plan),
@@ -94,7 +103,8 @@ def as_html(facts: PageFacts) -> str:
         meanings=MEANINGS,
         age_of=age,
         cases=rows,
-        anchors={row.node: f"case-{number}" for number, row in enumerate(rows.rows, 1)},
+        anchors=_anchors([row.node for row in rows.rows] + [one.node for one in others]),
+        others=others,
         paragraphs=paragraphs(facts.words),
         unheard=_unheard(facts),
         readiness=facts.readiness,
@@ -116,6 +126,14 @@ def with_age(page: str, at: datetime, now: datetime, apart: timedelta, *, refres
     )
     age = f'<b class="{"age old" if old else "age"}">{said}</b> <span class="again">{other}</span>'
     return page.replace(AGE, age, 1)
+
+
+def _anchors(nodes: list[str]) -> Mapping[str, str]:
+    """Return the IDs of the rows of these nodes, which are the same on the next page."""
+    return {
+        name: f"node-{name}" if _ANCHOR.fullmatch(name) else f"case-{number}"
+        for number, name in enumerate(nodes, 1)
+    }
 
 
 class _Parts:
@@ -169,12 +187,17 @@ def _environment() -> Environment:
     return made
 
 
-def _squares(squares: tuple[Square, ...]) -> Markup:
+@pass_context
+def _squares(context: Context, squares: tuple[Square, ...]) -> Markup:
     """Return the squares of a pool. Most nodes are in service, and take few characters."""
+    link = Markup('<a class="sq {}" href="#{}" title="{}"></a>')
     named, plain = Markup('<i class="{}" title="{}"></i>'), Markup('<i class="{}"></i>')
     serving = Markup("<i></i>")
+    anchors = context["anchors"]
     return Markup().join(
-        named.format(square.cell.value, safe.line(square.about))
+        link.format(square.cell.value, anchors[square.node], safe.line(square.about))
+        if square.node in anchors
+        else named.format(square.cell.value, safe.line(square.about))
         if square.about
         else (serving if square.cell is Cell.SERVING else plain.format(square.cell.value))
         for square in squares

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from reconciler.calendar.outlook import ANY_TIME
+from reconciler.calendar.values import rounded
 from reconciler.calendar.windows import Calendar
 from reconciler.features.page.facts import AHEAD, BACK, PageFacts
 from reconciler.model.case_outcome import CaseResult
@@ -16,11 +17,8 @@ from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import NodePlan
 from reconciler.report.ahead import PlannedCase, Status, day_text, moment_text, plan_ahead, round_times
 
-_EVERY = timedelta(hours=6)
-"""The time between two ticks."""
-
-_ROOM = timedelta(hours=3)
-"""How far the label of a tick is from that of `now`."""
+ZOOM = timedelta(minutes=15), timedelta(hours=3), timedelta(minutes=30), timedelta(minutes=12)
+"""How far the next hours look back and ahead, the time between two ticks, and the room for `now`."""
 
 
 class Tick(Struct, frozen=True):
@@ -32,20 +30,27 @@ class Tick(Struct, frozen=True):
 
 
 class Scale(Struct, frozen=True):
-    """The time around `now` (UTC), which people read in `zone`."""
+    """The time around `now` (UTC), which people read in `zone`.
+
+    `every` is the time between two ticks, and `room` how far the label of a tick is from that of `now`.
+    """
 
     now: datetime
     zone: ZoneInfo
+    back: timedelta = BACK
+    ahead: timedelta = AHEAD
+    every: timedelta = timedelta(hours=6)
+    room: timedelta = timedelta(hours=3)
 
     @property
     def start(self) -> datetime:
         """The left end."""
-        return self.now - BACK
+        return self.now - self.back
 
     @property
     def end(self) -> datetime:
         """The right end."""
-        return self.now + AHEAD
+        return self.now + self.ahead
 
     def holds(self, moment: datetime) -> bool:
         """Whether the timeline shows that moment."""
@@ -53,20 +58,23 @@ class Scale(Struct, frozen=True):
 
     def at(self, moment: datetime) -> float:
         """Return the place of a moment in percent; what is outside is at the end."""
-        part = (min(max(moment, self.start), self.end) - self.start) / (BACK + AHEAD)
+        part = (min(max(moment, self.start), self.end) - self.start) / (self.back + self.ahead)
         return round(part * 100, 2)
 
     def ticks(self) -> Iterator[Tick]:
         """Yield the round times of day, in order. One beside `now` has no label."""
-        for local in round_times(self.start, self.end, _EVERY, self.zone):
+        for local in round_times(self.start, self.end, self.every, self.zone):
             if local > self.start:
                 label = f"{local:%H:%M}" if local.hour else day_text(local, far=False)
-                beside = abs(local - self.now) < _ROOM
+                beside = abs(local - self.now) < self.room
                 yield Tick(self.at(local), "" if beside else label, not local.hour)
 
 
 MOST_ROWS = 200
 """Nodes on the timeline, the most urgent ones."""
+
+MOST_SOON = 60
+"""Nodes in the next hours, the most urgent ones."""
 
 _MOST_SPANS = 60
 """Windows, and freezes, of one calendar."""
@@ -88,7 +96,10 @@ class Mark(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """One node. `words` says everything that is drawn; `shade` is the number of its calendar."""
+    """One node. `words` says everything that is drawn; `shade` is the number of its calendar.
+
+    `soon` is what happens next, and in how much time; empty if nothing is known to happen.
+    """
 
     node: str
     words: str
@@ -96,6 +107,7 @@ class Row(Struct, frozen=True):
     marks: tuple[Mark, ...]
     shade: int
     missed: bool = False
+    soon: str = ""
 
 
 class Chart(Struct, frozen=True):
@@ -116,12 +128,16 @@ class _Drawing(Struct):
     marks: list[Mark] = []
     words: list[str] = []
     missed: bool = False
+    happens: bool = False
+    """Whether anything begins or ends in the time that is shown."""
+    ahead: list[tuple[datetime, str]] = []
 
     def bar(self, kind: str, start: datetime | None, end: datetime | None) -> None:
         """Draw a stretch of time, without words; nothing if an end is not known."""
         scale = self.scale
         if start is None or end is None or end <= scale.start or scale.end <= start or end < start:
             return
+        self.happens |= scale.start < start != scale.now or scale.now != end < scale.end
         left = scale.at(start)
         self.bars.append(Bar(kind, left, max(round(scale.at(end) - left, 2), 0.15)))
 
@@ -131,9 +147,12 @@ class _Drawing(Struct):
             return
         self.say(words, moment)
         self.point(kind, moment)
+        if moment >= self.scale.now and kind != "miss":
+            self.ahead.append((moment, words))
 
     def point(self, kind: str, moment: datetime) -> None:
         if self.scale.holds(moment):
+            self.happens |= kind != "unknown"
             self.marks.append(Mark(kind, self.scale.at(moment)))
 
     def say(self, words: str, moment: datetime | None = None) -> None:
@@ -143,17 +162,29 @@ class _Drawing(Struct):
 
     def row(self, shade: int) -> Row:
         words = "; ".join(self.words)
-        return Row(self.node, words, tuple(self.bars), tuple(self.marks), shade, self.missed)
+        soon = ""
+        if self.ahead:
+            at, what = min(self.ahead)
+            soon = f"{what} in {rounded(at - self.scale.now)}" if at > self.scale.now else f"{what} now"
+        return Row(self.node, words, tuple(self.bars), tuple(self.marks), shade, self.missed, soon)
 
 
-def chart(facts: PageFacts) -> Chart:
-    """Return the timeline of a plan and of the cases that have ended."""
-    scale = Scale(facts.plan.now, facts.zone)
-    drawings = [drawing for drawing in _drawings(facts, scale).values() if drawing.bars or drawing.marks]
+def chart(facts: PageFacts, scale: Scale | None = None) -> Chart:
+    """Return the timeline of a plan and of the cases that have ended.
+
+    On a scale of its own, it has only the nodes to which something happens in that time.
+    """
+    zoomed, scale = scale is not None and scale.ahead < AHEAD, scale or Scale(facts.plan.now, facts.zone)
+    drawings = [
+        drawing
+        for drawing in _drawings(facts, scale).values()
+        if (drawing.happens if zoomed else drawing.bars or drawing.marks)
+    ]
     pools: dict[str, list[Row]] = {}
     numbers: dict[object, int] = {}
     shades: list[tuple[Bar, ...]] = []
-    for drawing in drawings[:MOST_ROWS]:
+    most = MOST_SOON if zoomed else MOST_ROWS
+    for drawing in drawings[:most]:
         # A node that is gone has the shade of a node without labels.
         labels = facts.plan.labels.get(drawing.node, {})
         selected = facts.calendar.selected_by(labels)
@@ -162,12 +193,12 @@ def chart(facts: PageFacts) -> Chart:
             shades.append(tuple(_shade(labels, facts.calendar, scale)))
         pools.setdefault(drawing.pool, []).append(drawing.row(numbers[selected]))
     rows = tuple((pool, tuple(pools[pool])) for pool in sorted(pools))
-    return Chart(rows, tuple(shades), max(len(drawings) - MOST_ROWS, 0))
+    return Chart(rows, tuple(shades), max(len(drawings) - most, 0))
 
 
 def _drawings(facts: PageFacts, scale: Scale) -> dict[str, _Drawing]:
     """Return the nodes with a case, the most urgent first, then those whose case has ended."""
-    ahead = plan_ahead(facts.plan, facts.plan.labels, facts.calendar, scale.end)
+    ahead = plan_ahead(facts.plan, facts.plan.labels, facts.calendar, facts.plan.now + AHEAD)
     plans = {node.node: node for node in facts.plan.nodes}
     drawings: dict[str, _Drawing] = {}
     for case in (*ahead.cases, *ahead.later):

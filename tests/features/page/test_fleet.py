@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from reconciler.features.page.facts import MOST_NAMED, Cell, PageFacts, Square, Zone, used, zones
+from reconciler.features.page.facts import (
+    MOST_LISTED,
+    MOST_NAMED,
+    Cell,
+    PageFacts,
+    Square,
+    Zone,
+    listed,
+    used,
+    zones,
+)
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, NodeStatus, Plan
 from reconciler.model.record import DrainRecord, PlatformStart, State
@@ -71,7 +81,7 @@ def test_zones_and_pools_are_sorted_and_counted() -> None:
         ("1", ["web"]),
         ("2", ["batch", "web"]),
     ]
-    assert found[1].pools[0].squares == (Square(Cell.CLOSED, "a: closed by others, NotReady"),)
+    assert found[1].pools[0].squares == (Square(Cell.CLOSED, "a: closed by others, NotReady", "a"),)
     assert found[1].counts == {Cell.CLOSED: 1, Cell.SERVING: 2}
     assert used(found) == (Cell.CLOSED, Cell.SERVING)
 
@@ -86,6 +96,16 @@ def test_too_many_nodes_that_are_not_in_service_have_no_names() -> None:
 
     assert squares(MOST_NAMED) == {True}
     assert squares(MOST_NAMED + 1) == {False}
+
+
+def test_in_a_small_fleet_each_node_has_its_name_and_in_a_large_one_those_not_in_service() -> None:
+    def named(count: int) -> list[str]:
+        fleet = [FleetNode(f"n{number:03}") for number in range(count)]
+        (zone,) = grid((), FleetNode("closed", closed="NotReady"), *fleet)
+        return [square.node for square in listed([zone], ())]
+
+    assert named(2) == ["closed", "n000", "n001"]
+    assert named(MOST_LISTED) == ["closed"]
 
 
 def test_a_node_that_was_struck_is_missed() -> None:

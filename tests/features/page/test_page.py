@@ -518,10 +518,33 @@ def test_the_name_of_a_node_leads_to_its_case(page: Element) -> None:
     assert target.tag == "tr"
     assert target.text.startswith("aks-web-31415926-vmss000032 zone westeurope-1")
     assert link.attributes["href"] in {one.attributes["href"] for one in section(page, "who").all("a")}
-    # A case that has ended has no row.
-    assert [one.all("a") for one in section(page, "timeline").all("th") if one.text.endswith("000042")] == [
-        []
-    ]
+    # A case that has ended has no row, but its node is on the map.
+    (past,) = [one for one in section(page, "timeline").all("th") if one.text.endswith("000042")]
+    assert page.by_id(past.all("a")[0].attributes["href"].removeprefix("#")).tag == "li"
+
+
+def test_each_square_of_the_map_leads_to_what_there_is_about_its_node(page: Element) -> None:
+    squares = [one for one in section(page, "fleet").all("a") if "title" in one.attributes]
+    targets = {
+        one.attributes["title"].partition(":")[0]: page.by_id(one.attributes["href"].removeprefix("#"))
+        for one in squares
+    }
+
+    assert len(targets) == 150
+    assert targets["aks-web-31415926-vmss000032"].tag == "tr"
+    quiet = "aks-web-31415926-vmss000042"
+    assert (targets[quiet].tag, targets[quiet].text) == ("li", f"{quiet}: in service")
+    headings = [one.attributes["id"] for one in page.all("h2")]
+    assert headings.index("fleet") < headings.index("soon") < headings.index("timeline")
+
+
+def test_a_node_keeps_its_anchor_when_others_become_more_urgent() -> None:
+    found = small(Kind.REBOOT)
+    before = case("a", CaseSchedule(NOW + minutes(90), NOW + minutes(90)))
+    after = case("b", CaseSchedule(missed=True, because="a hold"))
+    for nodes in ((before,), (after, before)):
+        page = shown(replace(found, plan=replace(found.plan, nodes=nodes)))
+        assert page.by_id("node-a").tag == "tr"
 
 
 def test_a_part_that_breaks_the_program_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -531,6 +554,6 @@ def test_a_part_that_breaks_the_program_leaves_the_others(monkeypatch: pytest.Mo
     monkeypatch.setattr(html, "chart", broken)
     page = shown(small(Kind.REBOOT))
 
-    said = "1 thing is wrong this page internal error: the timeline can't be shown: OverflowError"
+    said = "2 things are wrong this page internal error: the timeline can't be shown: OverflowError"
     assert said in section(page, "wrong").text
     assert "Reboot scheduled" in section(page, "cases").text

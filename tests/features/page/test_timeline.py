@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from jobs.runtime.process import Passed
 from reconciler.features.page.facts import History
 from reconciler.features.page.live import page_facts
-from reconciler.features.page.timeline import MOST_ROWS, Bar, Chart, Mark, Row, Scale, chart
+from reconciler.features.page.timeline import MOST_ROWS, ZOOM, Bar, Chart, Mark, Row, Scale, chart
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord
@@ -87,6 +87,37 @@ def test_cases_that_ended_in_the_last_24_hours_are_drawn() -> None:
     assert [bar.kind for bar in rows[1].bars] == ["drain", "out"]
     assert [mark.kind for mark in rows[1].marks] == ["platform", "start", "back"]
     assert "miss" in [mark.kind for mark in rows[0].marks]
+
+
+def zoomed(*nodes: NodePlan) -> Chart:
+    facts = page_facts(Passed(Plan(NOW, "Enforce", nodes), builders.settings()), History())
+    return chart(facts, Scale(NOW, ZoneInfo("UTC"), *ZOOM))
+
+
+def test_what_happens_in_20_minutes_is_far_from_now_in_the_next_hours() -> None:
+    soon = case("a", CaseSchedule(NOW + minutes(5), NOW + minutes(5)), not_before=NOW + minutes(20))
+    row = only(zoomed(soon))
+    days = only(drawn(soon))
+
+    at = {mark.kind: mark.at for mark in row.marks}
+    assert at == {"start": 10.26, "latest": 10.26, "platform": 17.95}
+    assert 100 * 15 / 195 < 7.7 < at["start"]
+    assert days.marks[-1].at - days.marks[0].at < 0.5
+    assert row.soon == "latest start in 5m"
+
+
+def test_the_next_hours_have_only_nodes_to_which_something_happens() -> None:
+    later = case("later", CaseSchedule(NOW + 4 * HOUR, NOW + 4 * HOUR))
+    waits = case("waits", CaseSchedule())
+    began = CaseSchedule(NOW - 9 * HOUR, started=True)
+    drained = replace(
+        case("drained", replace(began, ends=NOW + 30 * HOUR)),
+        record=record(drain=DrainRecord(NOW - 9 * HOUR, done=NOW - 8 * HOUR), since=NOW - 9 * HOUR),
+    )
+    returns = replace(drained, node="returns", schedule=replace(began, ends=NOW + HOUR))
+    found = zoomed(later, waits, drained, returns)
+
+    assert [row.node for _, rows in found.pools for row in rows] == ["returns"]
 
 
 def test_what_is_outside_of_the_72_hours_has_no_row() -> None:
