@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from reconciler.calendar.values import with_time_left
+from reconciler.calendar.values import time_left, with_time_left
 from reconciler.model.explanation import (
+    Moves,
     NodeExplanation,
     Obstacle,
     PodExplanation,
@@ -20,12 +21,14 @@ from reconciler.model.explanation import (
     SeenEvent,
     SourceAnswer,
 )
+from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.unguarded import UnguardedWhy
 from reconciler.report.acting import By, carried_out
 from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
+from reconciler.report.commands import commands_in
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
 from reconciler.report.lines import first_of
@@ -151,18 +154,14 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
     `wide`: also with every check, the answer of each source, and where the pods of a drain fit.
     """
     plan, zone = explained.plan, ZoneInfo(explained.plan.settings.time_zone)
-    if explained.node is not None and explained.pod is None and not wide:
-        return shown(_answer(explained.node, plan), zone, width, near=plan.now)
+    if not wide and (answer := _answer_of(explained)) is not None:
+        return shown(answer, zone, width, near=plan.now)
     by = carried_out(plan, rehearsed=True)
     lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(by)}"]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
     node = node_report(explained.node.plan) if explained.node is not None else None
     if explained.pod is not None:
-        lines += ["", *_pod_lines(explained.pod, plan, wide=wide)]
-        past = explained.past
-        # Of a pod that is there, only what this program did to it, or to one of its name.
-        ours = [event for event in past.events if event.ours] if past is not None else []
-        lines += [row(label, text) for label, text in _event_rows(ours, plan.now)]
+        lines += ["", *_pod_lines(explained.pod, explained.past, plan, wide=wide)]
     elif explained.past is not None:
         lines += ["", *_past_lines(explained.past, plan.now)]
     if explained.node is not None and node is not None:
@@ -173,6 +172,28 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
         )
         lines += ["", node_heading(node, by), *(row(label, text) for label, text in rows)]
     return shown(lines, zone, width)
+
+
+def _answer_of(explained: Explanation) -> Iterator[str] | None:
+    """Return the few lines about the node, or the pod, None if there is neither."""
+    if explained.pod is not None:
+        return _pod_answer(explained)
+    if explained.past is not None:
+        return _past_lines(explained.past, explained.plan.now)
+    return _answer(explained.node, explained.plan) if explained.node is not None else None
+
+
+def _pod_answer(explained: Explanation) -> Iterator[str]:
+    plan, pod = explained.plan, explained.pod
+    if pod is None:
+        return
+    yield from _pod_lines(pod, explained.past, plan, wide=False)
+    yield from (f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen)
+    if explained.node is not None and pod.move.because != NO_MAINTENANCE:
+        yield row("node", f"{pod.move.node}: {verdict(explained.node.plan, plan.now)}")
+        if pod.move.answer in (Moves.WAITS, Moves.UNKNOWN):
+            # What keeps the pod is what keeps the node.
+            yield from (row(label, text) for label, text in answer_rows(explained.node, plan.now))
 
 
 def _answer(explained: NodeExplanation, plan: Plan) -> Iterator[str]:
@@ -323,13 +344,9 @@ def _more(every: Sequence[Any], most: int) -> Iterator[Row]:
 
 def _event_rows(events: Iterable[SeenEvent], now: datetime) -> Iterator[Row]:
     for event in list(events)[:_LEAST]:
-        at = (
-            with_time_left(f"{moment_value(event.at)}", now) if event.at is not None else "at an unknown time"
-        )
-        yield (
-            "moved" if event.ours else "event",
-            f"{at}: {event.message} [{event.reason} on {event.kind} {event.name}]",
-        )
+        at = f"{time_left(event.at, now)}, at {to_text(event.at)}" if event.at is not None else "undated"
+        said = f"{at}: {event.message} [{event.reason} on {event.kind} {event.name}]"
+        yield "moved" if event.ours else "event", said
 
 
 def _past_lines(past: PodPast, now: datetime) -> Iterator[str]:
@@ -364,18 +381,24 @@ _WOULD = {
 }
 
 
-def _pod_lines(explained: PodExplanation, plan: Plan, *, wide: bool) -> Iterator[str]:
+def _pod_lines(explained: PodExplanation, past: PodPast | None, plan: Plan, *, wide: bool) -> Iterator[str]:
     move = explained.move
     where = f" on {move.node}" if move.node else ""
     yield f"{move.pod}{where} {words(move, plan.now)}"
     for label, text in _pod_rows(explained, plan, wide=wide):
         yield row(label, text)
+    # Of a pod that is there, only what this program did to it, or to one of its name.
+    ours = [event for event in past.events if event.ours] if past is not None else []
+    yield from (row(label, text) for label, text in _event_rows(ours, plan.now))
 
 
 def _pod_rows(explained: PodExplanation, plan: Plan, *, wide: bool) -> Iterator[Row]:
-    asked = [move.who for move in (explained.move,) if move.who]
-    for who in asked or [obstacle.who for obstacle in explained.obstacles]:
-        yield "ask", who
+    move = explained.move
+    for who in [move.who] if move.who else [obstacle.who for obstacle in explained.obstacles]:
+        asked = "; ".join(part for part in who.split("; ") if not commands_in(part))
+        if asked:
+            yield "ask", asked
+        yield from (("do", command) for command in commands_in(who))
     labels = ", ".join(f"{key}={value}" for key, value in explained.labels)
     yield "owner", f"{explained.owner or NOTHING_CREATES_IT}{f' ({labels})' if labels else ''}"
     if explained.move.because == NO_MAINTENANCE:
@@ -393,7 +416,7 @@ def _budget_rows(explained: PodExplanation, plan: Plan) -> Iterator[Row]:
     if _budgets_unseen(plan):
         yield "budget", "not known, because the PodDisruptionBudgets could not be seen"
         return
-    if explained.verdict.action in ("evict", "delete"):
+    if explained.verdict.action in ("evict", "delete") and explained.move.answer is not Moves.BLOCKED:
         refused = explained.refused
         yield "now", f"refused: {refused.because}" if refused else "no budget refuses its eviction"
     for budget in explained.budgets[:_SHOWN]:

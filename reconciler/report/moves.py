@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from reconciler.calendar.values import with_time_left
+from reconciler.calendar.values import time_left
 from reconciler.drain.workloads import owner_of
 from reconciler.model.explanation import Moves, NamespacePods, Obstacle, PodMove
+from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, PodVerdict
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
@@ -67,11 +68,11 @@ def move_of(pod: Pod, node: NodePlan | None, verdict: PodVerdict, blocked: Obsta
 
 def words(move: PodMove, now: datetime) -> str:
     """Return whether the pod moves, when, and why not, in a sentence without the pod. `now` is UTC."""
-    start = moment_value(move.start)
-    when = "now" if move.start is not None and move.start <= now else f"at {start}"
+    start = move.start
+    when = "now" if start is None or start <= now else f"{time_left(start, now)}, at {to_text(start)}"
     if move.answer is Moves.MOVES:
         because = f"; {move.because}" if move.because else ""
-        return with_time_left(f"moves {when}{because}", now)
+        return f"moves {when}{because}"
     coming = f"the drain of its node starts {when}" if start else ""
     if move.answer is Moves.STAYS and coming:
         # Nothing starts in mode Observe.
@@ -82,7 +83,7 @@ def words(move: PodMove, now: datetime) -> str:
         Moves.STAYS: "stays",
         Moves.UNKNOWN: "whether it moves is not known",
     }[move.answer]
-    return "; ".join(filter(None, (f"{said}: {move.because}", with_time_left(coming, now))))
+    return "; ".join(filter(None, (f"{said}: {move.because}", coming)))
 
 
 _COUNTED = {

@@ -65,7 +65,7 @@ def test_each_pod_of_the_namespace_has_its_answer_and_those_that_need_a_person_c
         "pods of shop",
         "ledger on a does not move",
         "web-1 on a moves now",
-        "web-2 on b moves at 2026-11-21T21",
+        "web-2 on b moves in 9h, at 2026-11-21T21",
         "agent on a stays",
         "1 pod on 1 node without maintenance that requires a drain",
     ]
