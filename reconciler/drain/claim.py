@@ -17,6 +17,7 @@ from reconciler.model.record import (
     Record,
     Unreadable,
     record_of,
+    shown_labels,
     to_annotation,
 )
 from reconciler.model.writes import NodeWrite, node_write
@@ -58,7 +59,7 @@ def claim(
         node,
         prefix,
         unschedulable=None if node.unschedulable else True,
-        labels={keys.state: record.worst.value},
+        labels=shown_labels(record, keys),
         annotations={keys.record: to_annotation(record)},
     )
 

@@ -53,6 +53,7 @@ NODE_KEYS = (
     NodeKey("record", Writer.PASS, with_case=True),
     NodeKey("record_kept", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("state", Writer.PASS, with_case=True, kind=LABEL),
+    NodeKey("why", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("acknowledge", Writer.PASS, with_case=True),
     NodeKey("deadline", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("maintenance", Writer.PASS, with_case=True, kind=TAINT),
@@ -99,6 +100,9 @@ class OwnKeys:
 
     state = _key("state")
     """The label with the worst state of all profiles, absent while that is operational."""
+
+    why = _key("why")
+    """The label beside it with what the maintenance is for and how far it is, for lists of nodes."""
 
     ignore = _key("ignore")
     """The label by which a person excludes the node."""

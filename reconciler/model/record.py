@@ -10,6 +10,7 @@ that can't be read, or has a newer version, raises RecordUnreadable and is never
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -24,7 +25,7 @@ from reconciler.model.drains import KeptPods, Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.hooks import LONGEST_PAUSE, MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
-from reconciler.model.keys import keys_of
+from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.values import Flat, Written, decoded, encoded, parsed, register, replace
@@ -615,6 +616,36 @@ def _without(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:
 VERSION = 2
 _OF_VERSION_1 = "default"
 """The only profile of a program that writes version 1."""
+
+_LABEL = 63
+"""Characters of a label's value."""
+
+
+def shown_labels(record: Record, keys: OwnKeys) -> dict[str, str]:
+    """Return the labels that show the record in a list of nodes; none while all profiles are operational.
+
+    They follow from the record alone, so they change only with it and need no request of their own.
+    """
+    if record.worst is State.OPERATIONAL:
+        return {}
+    case = record.case(_OF_VERSION_1)
+    drained_for = [event for event in case.events if not event.waits] or case.events
+    worst = max(drained_for, key=lambda event: event.kind.severity, default=None)
+    what = "maintenance" if worst is None else worst.condition or worst.kind.value
+    words = f"{what}-{_progress(case)}" if case.open else "by-hand"
+    why = re.sub(r"[^A-Za-z0-9._-]+", "-", words)
+    # The end says how far it is.
+    return {keys.state: record.worst.value, keys.why: why[-_LABEL:].strip("-._")}
+
+
+def _progress(case: CaseRecord) -> str:
+    if case.quiet_since is not None:
+        return "over"
+    if case.state is not State.IN_MAINTENANCE:
+        return "announced"
+    if case.drain is None or case.drain.done is not None:
+        return "drained"
+    return "blocked" if case.drain.seen.blocked is not None else "draining"
 
 
 def record_of(node: Node, prefix: str) -> Record | Unreadable | None:

@@ -60,8 +60,8 @@ class Keys(Section):
     )
     state_label: Flag = Field(
         default=True,
-        description="Whether the label `<keys.prefix>/state` shows a node's state. AKS Automatic denies it "
-        "(docs/azure.md#9-aks-automatic).",
+        description="Whether the labels `<keys.prefix>/state` and `<keys.prefix>/why` show a node's state, "
+        "and what its maintenance is for. AKS Automatic denies them (docs/azure.md#9-aks-automatic).",
     )
 
     @property

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.model.drains import Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
+from reconciler.model.keys import keys_of
 from reconciler.model.record import (
     CaseFacts,
+    CaseRecord,
     Claim,
     ClaimedCordon,
     ClaimedDrain,
@@ -28,6 +32,7 @@ from reconciler.model.record import (
     SelfService,
     State,
     from_annotation,
+    shown_labels,
     to_annotation,
 )
 from reconciler.model.values import replace
@@ -286,3 +291,44 @@ def test_what_was_read_of_version_1_is_written_as_version_2_and_means_the_same(n
 
     assert json.loads(text)["version"] == 2
     assert from_annotation(text, "uid-a") == read(name)
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        (builders.record(State.REQUIRED, events=(known(),)), "Reboot-announced"),
+        (builders.record(events=(known(),)), "Reboot-drained"),
+        (builders.record(events=(known(),), drain=DrainRecord(NOW)), "Reboot-draining"),
+        (
+            builders.record(events=(known(),), drain=DrainRecord(NOW, seen=Seen(blocked=NOW))),
+            "Reboot-blocked",
+        ),
+        (replace(builders.record(events=(known(),)), quiet_since=NOW), "Reboot-over"),
+        # The node is drained for the first event, and the second one waits for its start.
+        (builders.record(events=(known(), replace(known(Kind.REDEPLOY), waits=True))), "Reboot-drained"),
+        (
+            builders.record(events=(replace(known(), condition="example.com/Disk Full"),)),
+            "example.com-Disk-Full-drained",
+        ),
+        (builders.record(events=()), "maintenance-drained"),
+    ],
+)
+def test_a_label_says_what_the_maintenance_is_for_and_how_far_it_is(case: CaseRecord, why: str) -> None:
+    assert shown_labels(remembered(case), keys_of())[keys_of().why] == why
+
+
+@given(condition=st.text(st.characters(codec="utf-8"), max_size=400))
+def test_the_label_is_one_that_kubernetes_takes(condition: str) -> None:
+    case = builders.record(events=(replace(known(), condition=condition),))
+
+    why = shown_labels(remembered(case), keys_of())[keys_of().why]
+    assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", why)
+    assert why.endswith("drained")
+
+
+def test_a_drain_by_hand_is_shown_and_an_operational_node_is_not() -> None:
+    claim = Claim(ClaimKind.PERSON, "alice@host")
+    by_hand = Record("uid-a").cordoned(Cordon.OURS, claim, NOW).drained(DrainRecord(NOW), claim)
+
+    assert shown_labels(by_hand, keys_of())[keys_of().why] == "by-hand"
+    assert shown_labels(Record("uid-a"), keys_of()) == {}

@@ -10,6 +10,7 @@ from functools import lru_cache
 from reconciler.model.clocks import Disagreement
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Cause, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.keys import keys_of
 from reconciler.model.machine import Machine
 from reconciler.model.node import (
     SCALE_DOWN_ANNOTATION,
@@ -33,6 +34,7 @@ from reconciler.model.record import (
     State,
     from_annotation,
     record_of,
+    shown_labels,
     to_annotation,
 )
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, ReadForSettings, Remediator, Self, Snapshot
@@ -57,6 +59,7 @@ REQUEST = f"{PREFIX}/request"
 IMDS = f"{PREFIX}/imds"
 RECORD = f"{PREFIX}/record"
 STATE = f"{PREFIX}/state"
+WHY = f"{PREFIX}/why"
 UID = f"{PREFIX}/uid"
 
 ACKNOWLEDGE = f"{PREFIX}/acknowledge"
@@ -322,15 +325,14 @@ def held_node(
     unschedulable: bool | None = None,
     taints: tuple[str, ...] = (),
 ) -> Node:
-    """A node that carries this record, its label and its cordon."""
+    """A node that carries this record, its labels and its cordon."""
     held = case if isinstance(case, Record) else remembered(case, uid or f"uid-{name}", claimed_by=claimed_by)
-    state = {STATE: held.worst.value} if held.worst is not State.OPERATIONAL else {}
     return node(
         name,
         uid=held.uid,
         zone=zone,
         pool=pool,
-        labels={**(labels or {}), **state},
+        labels={**(labels or {}), **shown_labels(held, keys_of(PREFIX))},
         annotations={RECORD: to_annotation(held), **(annotations or {})},
         unschedulable=held.worst is State.IN_MAINTENANCE if unschedulable is None else unschedulable,
         taints=taints,

@@ -14,7 +14,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeStatus, Notice, NoticeType
-from reconciler.model.record import CaseRecord, State, to_annotation, worst_of
+from reconciler.model.record import CaseRecord, Record, State, shown_labels, to_annotation, worst_of
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
@@ -221,11 +221,7 @@ def node_patch(
     record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
     step = node.workflows or WorkflowStep(read, node.record)
     labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, walked.effects.node.labels)}
-    shown = read.labels.get(keys.state)
-    shows = context.settings.keys.state_label and record.worst is not State.OPERATIONAL
-    wanted = record.worst.value if shows else None
-    if shown != wanted:
-        labels[keys.state] = wanted
+    labels |= _shown(read, record, context)
     labels |= signs.labels
     if node.workflows is not None and step.readable and context.settings.keys.state_label:
         state = worst_of(record.worst, *(report.after for report in step.reports)).value
@@ -256,6 +252,13 @@ def node_patch(
     if node.workflows is None or not step.readable:
         return write
     return replace(write, seen_by_checks=step.used)
+
+
+def _shown(read: Node, record: Record, context: PassContext) -> dict[str, str | None]:
+    """Return the changes of the labels that show the record."""
+    keys = context.keys
+    wanted = shown_labels(record, keys) if context.settings.keys.state_label else {}
+    return {key: wanted.get(key) for key in (keys.state, keys.why) if read.labels.get(key) != wanted.get(key)}
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str | None]:
@@ -293,7 +296,8 @@ def second_patch(
             unschedulable=read.unschedulable if first.unschedulable is None else first.unschedulable,
         )
     record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
-    return node_write(read, keys.prefix, annotations={keys.record: to_annotation(record)})
+    labels = _shown(read, record, context)
+    return node_write(read, keys.prefix, labels=labels, annotations={keys.record: to_annotation(record)})
 
 
 def _merged(have: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

@@ -42,6 +42,7 @@ from tests.support.builders import (
     RECORD,
     REQUEST,
     STATE,
+    WHY,
     codes,
     held_node,
     known,
@@ -86,11 +87,13 @@ def test_a_case_from_its_first_event_to_its_end() -> None:
     history.look()
     waiting = history.cluster.nodes["a"]
     assert (waiting.labels[STATE], waiting.unschedulable) == (State.REQUIRED, False)
+    assert waiting.labels[WHY] == "Reboot-announced"
 
     history.wait(timedelta(hours=10))  # the window opens
     plan, _ = history.look()
     assert plan_of(plan).starts
     assert history.cluster.nodes["a"].labels[STATE] == State.IN_MAINTENANCE
+    assert history.cluster.nodes["a"].labels[WHY] == "Reboot-draining"
     assert history.cluster.nodes["a"].unschedulable
     assert history.cluster.pods_on("a") == ()
 
@@ -99,17 +102,20 @@ def test_a_case_from_its_first_event_to_its_end() -> None:
     drained = _kept(history.cluster).drain
     assert drained is not None
     assert drained.done == history.now
+    assert history.cluster.nodes["a"].labels[WHY] == "Reboot-drained"
     assert [notice.reason for notice in plan_of(plan).todo.notices] == ["MaintenanceDrained"]
 
     history.cluster.annotate("a", REQUEST, None)
     plan, _ = history.look()
     assert codes(plan_of(plan)) == {"eventsGone"}
     assert _kept(history.cluster).quiet_since == history.now
+    assert history.cluster.nodes["a"].labels[WHY] == "Reboot-over"
 
     history.wait(minutes(2))
     plan, _ = history.look()
     over = history.cluster.nodes["a"]
-    assert (over.unschedulable, over.annotations, STATE in over.labels) == (False, {}, False)
+    assert (over.unschedulable, over.annotations) == (False, {})
+    assert over.labels.keys().isdisjoint({STATE, WHY})
     assert [step.after for step in plan_of(plan).transitions] == [State.OPERATIONAL]
 
 
@@ -119,7 +125,7 @@ def test_where_nothing_holds_it_a_node_goes_from_operational_to_its_drain_in_one
     assert [step.after for step in plan.transitions] == [State.REQUIRED, State.IN_MAINTENANCE]
     assert plan.todo.write is not None
     assert plan.todo.write.unschedulable is True
-    assert plan.todo.write.labels == {STATE: "in-maintenance"}
+    assert plan.todo.write.labels == {STATE: "in-maintenance", WHY: "Reboot-draining"}
     assert (plan.todo.write.uid, plan.todo.write.seen_unschedulable) == ("uid-a", False)
     assert _written(plan).events == (known(),)
     assert plan.todo.drain is not None
@@ -452,7 +458,7 @@ def test_a_node_created_again_under_its_name_is_not_the_one_in_the_record() -> N
 
     assert plan.todo.write is not None
     assert plan.todo.write.annotations == {RECORD: None}
-    assert plan.todo.write.labels == {STATE: None}
+    assert plan.todo.write.labels == {STATE: None, WHY: None}
     assert (plan.todo.write.unschedulable, plan.todo.drain, plan.todo.stop_drain) == (None, None, True)
 
 
@@ -560,12 +566,12 @@ def test_a_node_that_aks_manages_itself_is_held() -> None:
 
 
 @pytest.mark.parametrize("shows", [True, False])
-def test_the_label_with_the_state_can_be_left_out(shows: bool) -> None:
+def test_the_labels_with_the_state_and_why_can_be_left_out(shows: bool) -> None:
     chosen = builders.settings(f"keys: {{stateLabel: {str(shows).lower()}}}")
     plan = plan_of(planned(snapshot(node(), readings={"a": reported(signal())}), chosen))
 
     assert plan.todo.write is not None
-    assert plan.todo.write.labels == ({STATE: "in-maintenance"} if shows else {})
+    assert plan.todo.write.labels == ({STATE: "in-maintenance", WHY: "Reboot-draining"} if shows else {})
 
 
 def test_a_node_that_the_settings_do_not_select_starts_nothing_and_takes_no_place() -> None:
@@ -753,7 +759,7 @@ def test_a_record_of_a_drain_by_hand_without_a_cordon_ends_on_an_open_node() -> 
 
     assert plan.todo.write is not None
     assert plan.todo.write.annotations == {RECORD: None}
-    assert plan.todo.write.labels == {STATE: None}
+    assert plan.todo.write.labels == {STATE: None, WHY: None}
 
 
 def test_the_claim_of_a_profile_beside_a_persons_ends_as_after_any_uncordon() -> None:
