@@ -152,9 +152,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return int(commands.main(arguments, prog_name=called(), standalone_mode=False) or 0)
     except ReconcilerError as error:
-        from jobs.runtime.output import echo
+        from jobs.runtime.output import echo_folded
 
-        echo(str(error), err=True)
+        echo_folded(str(error), err=True)
         return error.exit_code
     except click.NoSuchOption as error:
         click.UsageError(_no_option(error), error.ctx).show()

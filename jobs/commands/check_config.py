@@ -12,7 +12,7 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target, VariablesAsWritten, connected
-from jobs.runtime.output import echo
+from jobs.runtime.output import echo, echo_folded
 from jobs.runtime.settings_source import SettingsSource, settings_from, with_calendars
 from reconciler.model.content import Holder
 from reconciler.model.errors import ClusterError, SettingsError
@@ -59,20 +59,20 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
         echo(grants_as_manifests(grants_of(settings), _account(target, asked=named)), nl=False)
     else:
         for line in settings.origin.meanings:
-            echo(line)
+            echo_folded(line)
         if settings.origin.block:
             echo(f"\nThe same in settings of the reconciler:\n\n{settings.origin.block}")
-        echo(explain_settings(settings, str(config)), nl=False)
+        echo_folded(explain_settings(settings, str(config)))
     found: list[Warned | str] = [*warnings(settings, now), *_missing(config, settings, target)]
     found += unread if asked else ()
     if in_cluster is not None:
         words, questions = in_cluster
         found += questions
         for line in () if permissions else words:
-            echo(line)
+            echo_folded(line)
     for warning in found:
         place = f":{warning.line}" if isinstance(warning, Warned) and warning.line else ""
-        echo(f"warning: {config}{place}: {warning}", err=True)
+        echo_folded(f"warning: {config}{place}: {warning}", err=True)
     return int(strict and bool(found))
 
 
@@ -113,7 +113,7 @@ def _in_cluster(
 
     not_compared = f"note: {config}: not compared with the nodes of the cluster"
     if not named and not is_plain(os.environ["KUBECONFIG"]):
-        echo(f"{not_compared} that KUBECONFIG names; --context NAME does that", err=True)
+        echo_folded(f"{not_compared} that KUBECONFIG names; --context NAME does that", err=True)
         return None
     try:
         with connected(target) as connection:
@@ -121,7 +121,7 @@ def _in_cluster(
             nodes = Cluster(connection, namespace=target.namespace).nodes(wanted)
             installed = read_installed(connection, target.namespace)
     except ClusterError as error:
-        echo(f"{not_compared}: {error}", err=True)
+        echo_folded(f"{not_compared}: {error}", err=True)
         return None
     counted = [(node.labels, 1) for node in nodes]
     covered = coverage_of(settings, counted)

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from jobs.commands import in_own_words
-from jobs.runtime.output import echo
+from jobs.runtime.output import echo, width
 from jobs.runtime.process import Observers, Passed, Surroundings, options_of_features
 from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.drains import DrainProgress, Phase
@@ -30,6 +30,7 @@ from reconciler.model.record import State
 from reconciler.profiles.checks.platform import events_gone, node_ready
 from reconciler.profiles.checks.starts import start_planned, window_open
 from reconciler.report.document import to_report
+from reconciler.report.lines import count_of, folded
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
@@ -270,7 +271,10 @@ def run(console: Console | None = None, *, given: Mapping[str, Any] = MappingPro
 
     `given` are the values of options of features; raises OutputError if one can't be followed.
     """
-    demo = _Demo(console or Console(highlight=False, soft_wrap=True, emoji=False, markup=False))
+    # Of a terminal that calls itself dumb, rich takes no width.
+    demo = _Demo(
+        console or Console(highlight=False, soft_wrap=True, emoji=False, markup=False, width=width())
+    )
     around = Surroundings("demo", given, partial(echo, err=True), now=lambda: demo.now)
     with demo.observers.add(around):
         return demo.run()
@@ -345,12 +349,10 @@ class _Demo:
         cluster = self._world.cluster
         pools = Counter(node.pool for node in cluster.nodes.values())
         sizes = ", ".join(f"{count} {pool}" for pool, count in pools.items())
-        self._out.print(
-            f"A simulated AKS cluster: {len(cluster.nodes)} nodes ({sizes}) in 3 zones, "
-            f"{len(cluster.pods)} pods.\n"
-            "Azure, Kubernetes and the clock are simulated. The code that decides and drains is real.\n"
-            "Its settings:\n"
-        )
+        in_all = f"{len(cluster.nodes)} nodes ({sizes}) in 3 zones, {len(cluster.pods)} pods"
+        self._text(f"A simulated AKS cluster: {in_all}.")
+        self._text("Azure, Kubernetes and the clock are simulated. The code that decides and drains is real.")
+        self._text("Its settings:\n")
         self._out.print(Text("".join(f"    {line}\n" for line in SETTINGS.splitlines()), style="dim"))
         self._out.print(f"{START:%A}, {START.day} {START:%B %Y}, {START:%H:%M} to midnight, Berlin time.")
 
@@ -363,14 +365,23 @@ class _Demo:
 
     def _heading(self, title: str) -> None:
         self._out.print()
-        self._out.print(Text(title, style="bold"))
+        self._text(title, styles=(("bold", 0, len(title)),))
+
+    def _text(self, text: str, indent: int = 0, styles: Iterable[tuple[str, int, int]] = ()) -> None:
+        """Print a text, folded at the width of a terminal; each style is of a part of its first line."""
+        first, *more = folded(text, self._out.width if self._out.is_terminal else None, indent)
+        line = Text(first)
+        for style, start, end in styles:
+            line.stylize(style, start, end)
+        self._out.print(line)
+        for part in more:
+            self._out.print(Text(part))
 
     def _line(self, who: str, node: str, text: str) -> None:
-        line = Text(f"{self._world.now.astimezone(ZONE):%H:%M:%S}  ", style="dim")
-        line.append(f"{who:<9} ", style=f"not dim {_STYLES[who]}")
-        line.append(f"{node:<30} " if node else "", style="not dim")
-        line.append(text, style="not dim")
-        self._out.print(line)
+        clock = f"{self._world.now.astimezone(ZONE):%H:%M:%S}  "
+        actor = f"{clock}{who:<9} "
+        styles = (("dim", 0, len(clock)), (_STYLES[who], len(clock), len(actor)))
+        self._text(f"{actor}{node:<30} {text}" if node else f"{actor}{text}", len(actor), styles)
 
     def _heard(self, happening: Happening) -> None:
         node = happening.node
@@ -437,17 +448,18 @@ class _Demo:
             self._line("acts", progress.node, f"drained it in {took}: {progress.evicted} pods evicted")
 
     def _conclude(self, plan: Plan, outcomes: Iterable[Outcome]) -> int:
-        self._heading("The report at midnight, with times in UTC")
+        self._heading("The report at midnight")
         self._out.print()
-        self._out.print(Text(as_text(to_report(plan, outcomes, rehearsed=False)).rstrip()))
+        columns = self._out.width if self._out.is_terminal else None
+        self._out.print(Text(as_text(to_report(plan, outcomes, rehearsed=False), columns).rstrip()))
         self._heading("The day in numbers")
         for label, text in _summary(self._audit, self._drained, self._stopped, self._passes):
-            self._out.print(f"{label:<9}{text}")
+            self._text(f"{label:<9}{text}", 9)
         for violation in self._audit.violations:
             self._out.print(Text(f"WRONG: {violation}", style="red"))
         self._heading("What next")
         for command, does in _NEXT:
-            self._out.print(Text(in_own_words(f"reconciler {command:<19}{does}")))
+            self._text(in_own_words(f"reconciler {command:<19}{does}"), 4)
         return 1 if self._audit.violations else 0
 
 
@@ -462,7 +474,7 @@ _NEXT = (
 def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[tuple[str, str]]:
     events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
     yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"
-    drains = "1 drain" if stopped == 1 else f"{stopped} drains"
+    drains = count_of(stopped, "drain")
     nodes = f"{audit.cordons} cordoned, {drained} of them drained, {drains} stopped"
     yield "nodes", f"{nodes}; {audit.uncordons} uncordoned"
     yield "pods", f"{audit.evictions} evicted; PodDisruptionBudgets refused {audit.refusals} evictions"

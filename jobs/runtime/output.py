@@ -19,6 +19,7 @@ from jobs.commands import in_own_words
 from reconciler.model.errors import OutputError
 from reconciler.report import safe
 from reconciler.report.document import as_json
+from reconciler.report.lines import folded
 from reconciler.report.values import Document
 
 if TYPE_CHECKING:
@@ -155,6 +156,14 @@ def write_output(path: Path, text: str) -> None:
 def width(output: str = "text") -> int | None:
     """Return the number of columns to fold lines at, None if stdout is no terminal or `output` is wide."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() and output != "wide" else None
+
+
+def echo_folded(text: str, *, err: bool = False) -> None:
+    """Print lines to stdout, or to stderr; folded at the width of a terminal, else whole."""
+    stream = sys.stderr if err else sys.stdout
+    columns = shutil.get_terminal_size().columns if stream.isatty() else None
+    for line in safe.lines(in_own_words(text)).removesuffix("\n").split("\n"):
+        print_text("\n".join(folded(line, columns)), err=err)
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -628,11 +628,14 @@ def shown_labels(record: Record, keys: OwnKeys) -> dict[str, str]:
     """
     if record.worst is State.OPERATIONAL:
         return {}
-    case = record.case(_OF_VERSION_1)
-    drained_for = [event for event in case.events if not event.waits] or case.events
-    worst = max(drained_for, key=lambda event: event.kind.severity, default=None)
-    what = "maintenance" if worst is None else worst.condition or worst.kind.value
-    words = f"{what}-{_progress(case)}" if case.open else "by-hand"
+    words = "by-hand"
+    if record.in_maintenance or not record.claimed_by:
+        name = max(record.profiles, key=lambda pair: _FROM_BEST.index(pair[1].state))[0]
+        case = record.case(name)
+        drained_for = [event for event in case.events if not event.waits] or case.events
+        worst = max(drained_for, key=lambda event: event.kind.severity, default=None)
+        what = name if worst is None else worst.condition or worst.kind.value
+        words = f"{what}-{_progress(case)}"
     why = re.sub(r"[^A-Za-z0-9._-]+", "-", words)
     # The end says how far it is.
     return {keys.state: record.worst.value, keys.why: why[-_LABEL:].strip("-._")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -14,6 +15,9 @@ from reconciler.report.ahead import moment_text
 
 NARROW = 80
 """Columns below which a case is not one row."""
+
+_NARROWEST = 40
+"""Columns below which a line is not made shorter."""
 
 
 class Signs(Struct, frozen=True):
@@ -65,6 +69,23 @@ class Look(Struct, frozen=True):
     def moment(self, moment: datetime | None) -> str:
         """Return a moment in a few columns; None is `unknown`."""
         return moment_text(moment, self.now, self.zone)
+
+
+def folded(line: str, width: int | None, indent: int | None = None) -> list[str]:
+    """Return the line in lines of at most `width` columns (None: as it is); a longer word stays whole.
+
+    `indent` is the column at which it goes on, by default two columns behind its beginning.
+    """
+    if width is None or len(line) <= width:
+        return [line]
+    further = len(line) - len(line.lstrip()) + 2 if indent is None else indent
+    return wrap(
+        line,
+        max(width, _NARROWEST),
+        subsequent_indent=" " * further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def shortened(text: str, width: int, mark: str, *, head: int | None = None) -> str:

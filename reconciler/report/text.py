@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone
@@ -18,7 +17,7 @@ from reconciler.report.acting import By
 from reconciler.report.ahead import clock_text
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
-from reconciler.report.lines import first_of
+from reconciler.report.lines import first_of, folded
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line
@@ -28,9 +27,6 @@ _TEXT_AT = 12
 
 COMMAND_ROW = "  do  "
 """The begin of a row with a command. It is never folded, so that it can be copied as a whole."""
-
-_NARROWEST = 40
-"""Columns below which a line is not made shorter."""
 
 
 _NAMED = 5
@@ -84,23 +80,19 @@ def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None, *, near: date
     else:
         whole = "\n".join(map(safe.line, lines))
         written = in_zone(whole, zone, clock=partial(clock_text, now=near, zone=zone)).split("\n")
-    return "".join(f"{line}\n" for each in written for line in _folded(each, width))
+    return "".join(
+        f"{line}\n"
+        for each in written
+        for line in folded(
+            each, None if each.startswith(COMMAND_ROW) else width, _TEXT_AT if each.startswith("  ") else None
+        )
+    )
 
 
 def is_quiet(report: Report) -> bool:
     """Whether the plan has no row, also none that a filter hides."""
     hidden = report.filter.of if report.filter else 0
     return not report.nodes and not hidden
-
-
-def _folded(line: str, width: int | None) -> list[str]:
-    """Return the line in lines of at most `width` columns; a word that is longer stays whole."""
-    if width is None or len(line) <= width or line.startswith(COMMAND_ROW):
-        return [line]
-    indent = " " * (_TEXT_AT if line.startswith("  ") else 2)
-    return wrap(
-        line, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
 
 
 def headline(report: Report) -> str:

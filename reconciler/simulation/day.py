@@ -23,16 +23,23 @@ timeZone: Europe/Berlin
 windows:
 - {name: night, start: "22:00", end: "05:00"}
 events:
-  # Short pauses hurt nobody; from ten seconds on pods go first.
-  Freeze: {drain: true, minDuration: 10s, leadTime: 10m, outsideWindow: AtDeadline}
+  # Short pauses hurt nobody. From 10 seconds on, drain.
+  Freeze:
+    drain: true
+    minDuration: 10s
+    leadTime: 10m
+    outsideWindow: AtDeadline
 budget:
   maxUnavailable: 2
   perZone: 1
 overrides:
-# Long-lived connections don't survive a live migration: drain before it, window or not.
+# Long-lived connections do not survive a migration:
+# drain before it, also outside of a window.
 - nodeSelector: {agentpool: chat}
   events:
-    LiveMigration: {drain: true, outsideWindow: AtDeadline}
+    LiveMigration:
+      drain: true
+      outsideWindow: AtDeadline
 """
 
 ZONE = ZoneInfo("Europe/Berlin")

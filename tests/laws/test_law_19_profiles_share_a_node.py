@@ -36,6 +36,7 @@ from tests.support.builders import (
     PREFIX,
     RECORD,
     STATE,
+    WHY,
     codes,
     held_node,
     minutes,
@@ -85,7 +86,7 @@ def test_one_profile_leaves_and_the_claim_of_the_other_keeps_the_node_cordoned()
     ]
     assert plan.todo.write is not None
     assert plan.todo.write.unschedulable is None
-    assert plan.todo.write.labels == {STATE: State.REQUIRED.value}
+    assert plan.todo.write.labels == {STATE: State.REQUIRED.value, WHY: "patching-announced"}
     (notice,) = plan.todo.notices
     assert notice.message.startswith("maintenance is over: still cordoned for profile:patching")
     left = written(plan)
@@ -185,7 +186,7 @@ def test_release_undoes_what_every_profile_did() -> None:
     write = release(held_node(shared(record()), unschedulable=True), PREFIX, reset=False)
 
     assert write is not None
-    assert (write.unschedulable, dict(write.labels)) == (False, {STATE: None})
+    assert (write.unschedulable, dict(write.labels)) == (False, {STATE: None, WHY: None})
     assert dict(write.annotations) == {RECORD: None}
 
 
@@ -196,7 +197,7 @@ def test_a_drain_by_hand_claims_cordon_and_drain_beside_a_waiting_case(closed: b
 
     assert not isinstance(write, ClaimRefused)
     assert write is not None
-    assert write.labels == {STATE: State.IN_MAINTENANCE.value}
+    assert write.labels == {STATE: State.IN_MAINTENANCE.value, WHY: "by-hand"}
     found = from_annotation(write.annotations[RECORD] or "", write.uid)
     assert found is not None
     ann = (Claim(ClaimKind.PERSON, "ann"),)

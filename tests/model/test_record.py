@@ -310,7 +310,7 @@ def test_what_was_read_of_version_1_is_written_as_version_2_and_means_the_same(n
             builders.record(events=(replace(known(), condition="example.com/Disk Full"),)),
             "example.com-Disk-Full-drained",
         ),
-        (builders.record(events=()), "maintenance-drained"),
+        (builders.record(events=()), "default-drained"),
     ],
 )
 def test_a_label_says_what_the_maintenance_is_for_and_how_far_it_is(case: CaseRecord, why: str) -> None:

@@ -71,6 +71,18 @@ def test_into_a_pipe_it_writes_plain_text_without_colours(played: tuple[int, str
     assert "\x1b" not in played[1]
 
 
+@pytest.mark.parametrize("columns", [60, 200])
+def test_a_terminal_gets_no_line_that_is_longer_than_it(columns: int) -> None:
+    out = StringIO()
+    terminal = Console(file=out, force_terminal=True, color_system=None, soft_wrap=True, width=columns)
+    assert run(terminal) == 0
+
+    lines = out.getvalue().splitlines()
+    assert [line for line in lines if len(line) > columns] == []
+    # Nothing is lost: the same words come in the same order.
+    assert "".join(out.getvalue().split()) == "".join(GOLDEN.read_text(encoding="utf-8").split())
+
+
 def test_a_terminal_gets_colours() -> None:
     from jobs.commands.demo import _Demo
 
