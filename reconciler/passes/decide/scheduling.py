@@ -29,6 +29,9 @@ from reconciler.settings.schema import Mode, Settings
 
 _NAMED_AT_MOST = 3
 
+_UNNOTICED = timedelta(minutes=2)
+"""How long a node is still Ready at most when its VM is gone: Kubernetes waits for it for up to a minute."""
+
 _GOES_DOWN = (Kind.REBOOT, Kind.REDEPLOY)
 """Kinds after which the node is out of service, drained or not, and comes back."""
 
@@ -299,9 +302,13 @@ def _over(
 ) -> datetime:
     """Return when a maintenance that begins at this date is over, but not before `until`."""
     event, settings = judged.event, context.settings
-    lasts = event.duration if event.duration is not None else settings.drain.timeout
-    over = max(date if event.kind.takes_the_vm else date + lasts, until)
-    return over if over <= begins else over + settings.uncordon.settle
+    if event.kind.takes_the_vm:
+        # Such a node does not come back, so it does not settle.
+        over, after = max(date, until), _UNNOTICED
+    else:
+        lasts = event.duration if event.duration is not None else settings.drain.timeout
+        over, after = max(date + lasts, until), settings.uncordon.settle
+    return over if over <= begins else over + after
 
 
 def _end(node: NodeFacts, context: PassContext) -> datetime | None:

@@ -294,6 +294,23 @@ def test_a_node_whose_machine_was_taken_gives_its_place_on_once_it_is_not_ready(
     assert f"{kind} has taken the machine" in hold.reason
 
 
+@pytest.mark.parametrize("settle", ["0s", "10s", "10m"])
+def test_who_waits_for_the_place_of_a_machine_that_is_taken_waits_for_no_settle_time(settle: str) -> None:
+    history = beside(10, f"{ONE}\nuncordon: {{settle: {settle}}}")
+    history.cluster.annotate("a", REQUEST, None)
+    history.cluster.annotate("b", REQUEST, due(0.5, "Preempt"))
+    history.until_still()
+    history.cluster.annotate("a", REQUEST, due(10))
+    # The node is NotReady 50 seconds after the power is gone.
+    for _ in range(8):
+        assert not scheduled(history).missed
+        history.wait(timedelta(seconds=10))
+    history.cluster.node_down("b")
+
+    assert scheduled(history).started
+    assert [one.notice.reason for one in history.cluster.events if "Missed" in one.notice.reason] == []
+
+
 def test_a_node_in_maintenance_that_stays_not_ready_gives_its_place_on() -> None:
     history = beside(10 * DAYS)
     history.cluster.annotate("b", REQUEST, due(5, Kind.REDEPLOY))
