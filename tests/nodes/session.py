@@ -35,6 +35,7 @@ class Plan:
     kubelet: str
     image: str
     next_image: str
+    plugin: str
     keep: str
     write: bool
 
@@ -60,14 +61,14 @@ def main() -> int:
     folder, plan = Path(sys.argv[1]), Plan(**json.loads(sys.argv[2]))
     began = time.monotonic()
     rows: list[Row] = []
-    images = Path(plan.image), Path(plan.next_image)
-    with Cluster(folder, {"kubelet": Path(plan.kubelet)}, *images) as cluster:
+    archives = Path(plan.image), Path(plan.next_image), Path(plan.plugin)
+    with Cluster(folder, {"kubelet": Path(plan.kubelet)}, *archives) as cluster:
         ready = time.monotonic() - began
         print(f"{len(cluster.nodes)} nodes are Ready after {ready:.0f} s", flush=True)
         for name in plan.names:
             cluster.kept = Path(plan.keep) / name
             shutil.rmtree(cluster.kept, ignore_errors=True)
-            rows.append(row := _play(cluster, name))
+            rows.append(row := played(cluster, name))
             print(f"{name}: {'passed' if row.passed else 'FAILED'} in {row.seconds:.0f} s", flush=True)
             if not row.passed:
                 cluster.keep()
@@ -90,13 +91,18 @@ def main() -> int:
     return int(failed)
 
 
-def _play(cluster: Cluster, name: str) -> Row:
+def played(cluster: Cluster, name: str) -> Row:
+    """Play a scenario, and return what came of it."""
     began = time.monotonic()
     try:
         seen, passed = SCENARIOS[name](cluster), True
     except Exception as error:  # noqa: BLE001 - the other scenarios are played all the same
         traceback.print_exc()
-        seen, passed = f"{type(error).__name__}: {error}".strip(), False
+        reason: BaseException = error
+        # What fails while the rest is taken down is no reason, but follows from it.
+        while reason.__context__ is not None and not reason.__suppress_context__:
+            reason = reason.__context__
+        seen, passed = f"{type(reason).__name__}: {reason}".strip(), False
     return Row(name, time.monotonic() - began, passed, seen)
 
 

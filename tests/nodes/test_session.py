@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.nodes import workloads
+from tests.nodes import session, workloads
+from tests.nodes.cluster import Cluster
 from tests.nodes.scenarios import SCENARIOS
 from tests.nodes.session import MARKS, RESULT, Row, table, written
 
@@ -43,6 +44,20 @@ def test_a_failure_is_seen_in_the_table() -> None:
     lines = table([Row("one", 1.4, passed=True, seen="fine"), Row("other", 2, passed=False, seen="no Pod")])
 
     assert lines.splitlines()[1:] == ["one          1  fine", "other        2  FAILED: no Pod"]
+
+
+def test_the_reason_of_a_failure_is_what_failed_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def play(_: Cluster) -> str:
+        try:
+            raise AssertionError("two Pods db-0 lived at once")
+        finally:
+            raise TimeoutError("still no end of Pods after 150 s")
+
+    monkeypatch.setattr(session, "SCENARIOS", {"play": play})
+
+    row = session.played(Cluster.__new__(Cluster), "play")
+
+    assert (row.passed, row.seen) == (False, "AssertionError: two Pods db-0 lived at once")
 
 
 def test_the_result_is_written_between_the_marks_alone() -> None:
