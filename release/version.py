@@ -28,6 +28,7 @@ PLACES = (
     ("README.md", r"\bnode-maintenance-reconciler:"),
     ("docs/**/*.md", r"newTag: "),
     ("docs/**/*.md", r"\bnode-maintenance-reconciler:"),
+    ("docs/**/*.md", r"\bkubectl-maintenance-"),
 )
 
 

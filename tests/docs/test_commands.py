@@ -117,6 +117,12 @@ def test_the_pages_have_commands_to_check() -> None:
     assert {one.words[0] for one in TYPED} >= {"kubectl", "reconciler", ".venv/bin/reconciler"}
 
 
+def test_no_shell_would_take_a_pattern_behind_an_option_for_files() -> None:
+    # It looks for files whose names begin with the option.
+    words = [word for command in TYPED for word in command.words]
+    assert [word for word in words if re.match(r"--?[\w-]+=.*[*?]", word)] == []
+
+
 @pytest.mark.parametrize("command", OWN, ids=str)
 def test_the_parser_of_the_program_takes_the_command(command: Typed) -> None:
     name, *arguments = command.words[1:]

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.nodes import images, requirements, session, supervision
+from tests.nodes import images, plugin, requirements, session, supervision
 from tests.nodes.scenarios import SCENARIOS, rollout
 from tests.support.controlplane.binaries import NoControlPlane, find_binaries, find_node_binaries
 from tests.support.tools.building import NoTool, find_tool
@@ -33,9 +33,11 @@ def main() -> int:
     try:
         find_binaries()
         programs = find_node_binaries()
-        find_tool("helm")
+        for tool in ("helm", "krew"):
+            find_tool(tool)
         image = images.image()
         next_image = images.image(rollout.NEXT) if "rollout" in names else image
+        packed = plugin.archive() if "person" in names else image
     except (NoControlPlane, NoTool, images.NoImage) as error:
         print(error, file=sys.stderr)
         return CANNOT_RUN
@@ -44,6 +46,7 @@ def main() -> int:
         kubelet=str(programs["kubelet"]),
         image=str(image),
         next_image=str(next_image),
+        plugin=str(packed),
         keep=str(chosen.keep.absolute()),
         write=chosen.write,
     )

@@ -55,6 +55,7 @@ class Cluster:
         programs: Mapping[str, Path],
         image: Path,
         next_image: Path,
+        plugin: Path,
         *,
         numbers: Sequence[int] = (1, 2, 3),
         families: Sequence[Family] = (IPV4,),
@@ -66,12 +67,14 @@ class Cluster:
             programs: the path of `kubelet`.
             image: the archive of the project's image.
             next_image: that of another version, which the nodes do not have yet.
+            plugin: the archive of the plugin for kubectl.
             numbers: those of its nodes.
             families: the addresses in its network, those that it prefers first.
         """
         self.folder = folder
         self.kept = folder / "kept"
         self.next_image = next_image
+        self.plugin = plugin
         self._programs, self._image, self._families = programs, image, families
         self._records = folder / "records"
         if not self._records.exists():
@@ -120,6 +123,7 @@ class Cluster:
             self._programs,
             self._image,
             self.next_image,
+            self.plugin,
             numbers=(last + 1, last + 2),
             families=families,
         )

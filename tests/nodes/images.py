@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -58,26 +58,41 @@ def image(version: str = "", lock: str = "requirements.lock") -> Path:
 
     With a version, the program in the image says this one, and the image has it as its tag.
     """
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    cache = home / "node-maintenance-reconciler" / "image"
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = cache_folder("image")
     with tempfile.TemporaryDirectory() as folder:
         context = Path(folder)
         copy_context(context, version)
-        archive = cache / f"{_digest(context, lock)}.tar"
-        # The oldest go: those that nobody asked for since. This one may go at this moment.
-        with suppress(FileNotFoundError):
-            os.utime(archive)
-            return archive
-        if lacks := missing():
-            raise NoImage(f"no image: this machine lacks {'; '.join(lacks)}")
-        with _alone(cache):
-            # Another process may have built it while we waited.
-            if not archive.is_file():
-                _build(context, cache, archive, lock)
-            for old in sorted(cache.glob("*.tar"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
-                old.unlink()
+
+        def build(archive: Path) -> None:
+            if lacks := missing():
+                raise NoImage(f"no image: this machine lacks {'; '.join(lacks)}")
+            _build(context, cache, archive, lock)
+
+        return kept(cache / f"{digest(context, str(_BASE), lock)}.tar", build)
+
+
+def kept(archive: Path, build: Callable[[Path], None]) -> Path:
+    """Return an archive of a cache, built if need be."""
+    # The oldest go: those that nobody asked for since. This one may go at this moment.
+    with suppress(FileNotFoundError):
+        os.utime(archive)
+        return archive
+    cache = archive.parent
+    with _alone(cache):
+        # Another process may have built it while we waited.
+        if not archive.is_file():
+            build(archive)
+        for old in sorted(cache.glob("*.tar*"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+            old.unlink()
     return archive
+
+
+def cache_folder(name: str) -> Path:
+    """Return a folder for what takes long to make."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = home / "node-maintenance-reconciler" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def copy_context(to: Path, version: str = "") -> None:
@@ -91,8 +106,9 @@ def copy_context(to: Path, version: str = "") -> None:
         write(version, to)
 
 
-def _digest(context: Path, lock: str) -> str:
-    digest = hashlib.sha256(f"{_BASE}\0{lock}\0".encode())
+def digest(context: Path, *texts: str) -> str:
+    """Return a digest of some texts, and of all files in a folder, with their names and modes."""
+    digest = hashlib.sha256("".join(f"{text}\0" for text in texts).encode())
     for file in sorted(path for path in context.rglob("*") if path.is_file()):
         digest.update(f"{file.relative_to(context)}\0{file.stat().st_mode & 0o777}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())

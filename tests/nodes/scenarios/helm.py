@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import urllib3
 import yaml
 
 from tests.nodes import images
-from tests.nodes.cluster import MANIFESTS, NAMESPACE, Cluster, Object, await_
+from tests.nodes.cluster import NAMESPACE, Cluster, Object, await_
 from tests.nodes.scene import SETTLE
+from tests.nodes.shell import Shell, blocks, commands
 from tests.support.tools.building import find_tool
-
-CHECKOUT = MANIFESTS.parent
 
 LONGEST = 300
 """Seconds from the first command to a case on the page."""
@@ -28,13 +24,7 @@ KINDS = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validating
 
 def play(cluster: Cluster) -> str:
     """Follow the pages with nothing but a checkout, kubectl and helm."""
-    folder = cluster.folder / "helm"
-    (folder / "bin").mkdir(parents=True)
-    for name in ("charts", "k8s"):
-        (folder / name).symlink_to(CHECKOUT / name)
-    for program in (find_tool("helm"), cluster.controlplane.kubectl):
-        (folder / "bin" / program.name).symlink_to(program)
-    shell = _Shell(cluster, folder)
+    shell = Shell(cluster, "helm", {"helm": find_tool("helm")})
     try:
         return _follow(cluster, shell)
     except Exception:
@@ -42,19 +32,19 @@ def play(cluster: Cluster) -> str:
         cluster.keep()
         raise
     finally:
-        shell.run(*_commands("helm.md", "Uninstall with Helm"), check=False)
+        shell.run(*commands("helm.md", "Uninstall with Helm"), check=False)
 
 
-def _follow(cluster: Cluster, shell: _Shell) -> str:
-    install, test = _commands("helm.md", "Install with Helm")
-    values = yaml.safe_load(_blocks("helm.md", "Install with Helm", "yaml")[0])
+def _follow(cluster: Cluster, shell: Shell) -> str:
+    install, test = commands("helm.md", "Install with Helm")
+    values = yaml.safe_load(blocks("helm.md", "Install with Helm", "yaml")[0])
     values["image"]["repository"] = images.NAME
     # It is for Azure, and asks the address that VMs have for it.
     del values["agent"]
     node = cluster.nodes[0]
     began = time.monotonic()
 
-    shell.write(values)
+    _write(shell, values)
     notes = shell.run(install)
     assert "WARNING" not in notes, notes
     pods = await_(
@@ -68,7 +58,7 @@ def _follow(cluster: Cluster, shell: _Shell) -> str:
     passed = time.monotonic() - began
     assert "Succeeded" in tested, tested
     assert node.name in tested, f"no report about {node.name} in:\n{tested}"
-    (open_it,) = _commands("page.md", "Open it")
+    (open_it,) = commands("page.md", "Open it")
     with shell.start(f"exec {open_it}") as forward:
         try:
             case = await_("a case on the page", lambda: _case(node.name), seconds=60)
@@ -81,7 +71,7 @@ def _follow(cluster: Cluster, shell: _Shell) -> str:
     assert not writes, f"the mode is Observe, but it wrote {writes}"
 
     values["settings"] |= {"mode": "Enforce", "uncordon": {"settle": f"{SETTLE}s"}}
-    shell.write(values)
+    _write(shell, values)
     shell.run(install)
     await_("the end of the drain", lambda: cluster.said(node, "MaintenanceDrained"), seconds=120)
     assert cluster.cordoned(node)
@@ -93,7 +83,7 @@ def _follow(cluster: Cluster, shell: _Shell) -> str:
     assert kept <= {pod["metadata"]["uid"] for pod in _replicas(cluster)}, "other settings restarted a Pod"
     assert not (refused := cluster.refused()), f"it was not allowed to ask {refused}"
 
-    shell.run(*_commands("helm.md", "Uninstall with Helm"))
+    shell.run(*commands("helm.md", "Uninstall with Helm"))
     left = cluster.kubectl("get", KINDS, "--selector=app.kubernetes.io/managed-by=Helm", "--output=name")
     assert not left, f"helm uninstall left {left}"
     assert cluster.api.find("namespaces", NAMESPACE) is None
@@ -104,50 +94,8 @@ def _follow(cluster: Cluster, shell: _Shell) -> str:
     )
 
 
-class _Shell:
-    """Runs what a person types, in a folder with `charts` and `k8s`."""
-
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
-        self._folder = folder
-        self._environment = {
-            **os.environ,
-            **{f"HELM_{name}_HOME": str(folder / name) for name in ("CACHE", "CONFIG", "DATA")},
-            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
-            "KUBECONFIG": str(cluster.controlplane.kubeconfig),
-        }
-
-    def write(self, values: Object) -> None:
-        """Write `values.yaml`."""
-        (self._folder / "values.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
-
-    def run(self, commands: str, *, check: bool = True) -> str:
-        """Run commands; return what they print."""
-        with self.start(f"set -e\n{commands}", output=subprocess.PIPE) as process:
-            said, _ = process.communicate(timeout=LONGEST)
-        assert not (check and process.returncode), f"{commands.strip()}\nfailed:\n{said}"
-        return said
-
-    def start(self, command: str, output: int | None = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        """Start a command."""
-        return subprocess.Popen(
-            ["sh", "-c", command],
-            cwd=self._folder,
-            env=self._environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-        )
-
-
-def _commands(page: str, heading: str) -> list[str]:
-    return _blocks(page, heading, "sh")
-
-
-def _blocks(page: str, heading: str, language: str) -> list[str]:
-    """Return what a section of a page has in this language."""
-    text = (CHECKOUT / "docs" / page).read_text(encoding="utf-8")
-    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+def _write(shell: Shell, values: Object) -> None:
+    (shell.folder / "values.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
 
 
 def _case(node: str) -> str | None:

@@ -22,6 +22,7 @@ from release.recipe import digest
 from release.repository import full_name, image_name
 from release.version import version
 from tests.support.tools.building import OF_RELEASES, NoTool, find_environment
+from tests.support.tools.releasing import MAKE, PACK
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
@@ -65,13 +66,6 @@ def wheel(made: Path) -> Path:
 
 
 LOCKS = {suffix: recipe.LOCKS[suffix] for suffix in ("", "-aws")}
-MAKE = """
-import sys
-from pathlib import Path
-from release import recipe
-recipe.LOCKS = {suffix: recipe.LOCKS[suffix] for suffix in sys.argv[2:]}  # each SBOM takes seconds
-recipe.make(recipe.Order(Path(sys.argv[1]), trial=True))
-"""
 OF_ALL = {"SHA256SUMS", f"node-maintenance-reconciler-{version()}.intoto.json"}
 """Files with the checksums of all others."""
 
@@ -191,11 +185,6 @@ def test_helm_gets_the_chart_that_was_pushed_by_its_digest(
 
 
 PLATFORM = "linux-amd64"
-TIME = 1_700_000_000
-PACK = (
-    "import sys; from pathlib import Path; from release.krew.archive import archive;"
-    f"archive(Path(sys.argv[1]), '{PLATFORM}', Path(sys.argv[2]), {TIME}, sys.argv[3:])"
-)
 
 
 def test_krew_installs_the_plugin_and_it_runs(
@@ -206,7 +195,7 @@ def test_krew_installs_the_plugin_and_it_runs(
         pytest.skip(f"the archive of the test is for {PLATFORM}")
     packed = tmp_path / archive_name(PLATFORM)
     # The libraries are those for the Python of the tests alone.
-    run(python, "-c", PACK, wheel(made), packed, "{}.{}".format(*sys.version_info[:2]))
+    run(python, "-c", PACK, wheel(made), PLATFORM, packed, "{}.{}".format(*sys.version_info[:2]))
     filled = tmp_path / "maintenance.yaml"
     digests = dict.fromkeys(PLATFORMS, digest(packed))
     filled.write_text(manifest("https://example.com", "https://example.com", digests), encoding="utf-8")
