@@ -23,6 +23,7 @@ from jobs.runtime.output import echo, width
 from jobs.runtime.process import Observers, Passed, Surroundings, options_of_features
 from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.limits import count_of
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionName, HoldCode, Outcome
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan, Plan
@@ -30,7 +31,7 @@ from reconciler.model.record import State
 from reconciler.profiles.checks.platform import events_gone, node_ready
 from reconciler.profiles.checks.starts import start_planned, window_open
 from reconciler.report.document import to_report
-from reconciler.report.lines import count_of, folded
+from reconciler.report.lines import folded
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
@@ -349,7 +350,8 @@ class _Demo:
         cluster = self._world.cluster
         pools = Counter(node.pool for node in cluster.nodes.values())
         sizes = ", ".join(f"{count} {pool}" for pool, count in pools.items())
-        in_all = f"{len(cluster.nodes)} nodes ({sizes}) in 3 zones, {len(cluster.pods)} pods"
+        nodes, pods = count_of(len(cluster.nodes), "node"), count_of(len(cluster.pods), "pod")
+        in_all = f"{nodes} ({sizes}) in 3 zones, {pods}"
         self._text(f"A simulated AKS cluster: {in_all}.")
         self._text("Azure, Kubernetes and the clock are simulated. The code that decides and drains is real.")
         self._text("Its settings:\n")
@@ -445,7 +447,9 @@ class _Demo:
             self._woken = self._world.now
             self._drained += 1
             took = format_duration(self._world.now - self._begun[progress.node])
-            self._line("acts", progress.node, f"drained it in {took}: {progress.evicted} pods evicted")
+            self._line(
+                "acts", progress.node, f"drained it in {took}: {count_of(progress.evicted, 'pod')} evicted"
+            )
 
     def _conclude(self, plan: Plan, outcomes: Iterable[Outcome]) -> int:
         self._heading("The report at midnight")
@@ -477,7 +481,10 @@ def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[
     drains = count_of(stopped, "drain")
     nodes = f"{audit.cordons} cordoned, {drained} of them drained, {drains} stopped"
     yield "nodes", f"{nodes}; {audit.uncordons} uncordoned"
-    yield "pods", f"{audit.evictions} evicted; PodDisruptionBudgets refused {audit.refusals} evictions"
+    yield (
+        "pods",
+        f"{audit.evictions} evicted; PodDisruptionBudgets refused {count_of(audit.refusals, 'eviction')}",
+    )
     word = "EXCEEDED" if audit.violations else "never exceeded, checked at every cordon and every eviction"
     most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
     yield "budgets", f"{word}; {most}"

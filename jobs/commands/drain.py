@@ -32,6 +32,7 @@ from reconciler.kubernetes.node_writing import BY_HAND
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Grace, Phase, PodWaits, WaitLimit
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of
+from reconciler.model.limits import count_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice, NoticeType, PodVerdict
 from reconciler.model.selector import LabelSelector
@@ -408,7 +409,7 @@ class _Told:
 
     def end(self, node: Node, ended: DrainProgress, *, stopped: bool) -> None:
         """Add how the drain of a node ended; a node that is gone needs no Event."""
-        pods = f"{ended.gone} of {ended.total} pods gone"
+        pods = f"{ended.gone} of {count_of(ended.total, 'pod')} gone"
         match ended.phase:
             case Phase.NODE_GONE:
                 return
@@ -511,12 +512,12 @@ def _print_end(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped
             echo(f"{order.node}: {blocker.pod} stays: it {blocker.because}", err=True)
         for sender in ended.coming:
             echo(f"{order.node}: {sender.words(order.node)}", err=True)
-        echo(f"{order.node}: {ended.phase}, {ended.gone} pods gone")
+        echo(f"{order.node}: {ended.phase}, {count_of(ended.gone, 'pod')} gone")
         return True
     for blocker in ended.blockers:
         echo(f"{order.node}: {blocker.pod}: {blocker.because}", err=True)
     what = "stopped" if stopped else f"{ended.phase}{f': {ended.error}' if ended.error else ''}"
-    left = f"{ended.total - ended.gone} pods are left"
+    left = f"{count_of(ended.total - ended.gone, 'pod', 'are')} left"
     echo(
         f"{order.node}: {what}; {left}; the same command goes on, reconciler release {order.node} undoes it",
         err=True,

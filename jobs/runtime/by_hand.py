@@ -26,7 +26,7 @@ from reconciler.kubernetes.connection import LEDGER, Connection, api, core
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.instructions import ALL
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.limits import excerpt, is_object_name
+from reconciler.model.limits import count_of, excerpt, is_object_name
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
@@ -113,7 +113,7 @@ def echo_each(answers: Iterable[Said], zone: ZoneInfo = _UTC) -> None:
         lines = [f"{said.node}: {said.text}" for said in nodes]
         if len(nodes) > _ONE_BY_ONE:
             shown_names = first_of(names, _ONE_BY_ONE if columns is not None else len(names))
-            lines = [f"{len(nodes)} nodes ({shown_names}): {text}"]
+            lines = [f"{count_of(len(nodes), 'node')} ({shown_names}): {text}"]
         echo(shown(lines, zone, columns), err=not ok, nl=False)
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from jobs.runtime.unblocked import unblock
-from reconciler.model.limits import escaped_json
+from reconciler.model.limits import count_of, escaped_json
 from reconciler.model.moments import to_micro_text
 
 LARGEST_LINE = 16_000
@@ -60,7 +60,7 @@ def begin_log(least: Level | None = None) -> None:
 
 def lines_dropped(lines: int) -> str:
     """Return the line for a person that says how many were dropped."""
-    return f"warning: {lines} lines were dropped, because nobody read them"
+    return f"warning: {count_of(lines, 'line', 'were')} dropped, because nobody read them"
 
 
 def write_lines(*lines: str) -> None:

@@ -17,6 +17,7 @@ from msgspec.structs import astuple
 from jobs.runtime.output import echo, echo_form, for_programs
 from reconciler.calendar.values import format_duration
 from reconciler.model.errors import NotFound, ReconcilerError
+from reconciler.model.limits import count_of
 from reconciler.model.moments import from_text
 from reconciler.model.values import replace
 from reconciler.report import safe
@@ -216,7 +217,7 @@ def _cut(text: Text, above: int) -> Text:
     lines = text.splitlines() if isinstance(text, str) else text
     if len(lines) <= room:
         return text
-    rest = f"and {len(lines) - room + 1} more lines; a larger terminal shows them"
+    rest = f"and {count_of(len(lines) - room + 1, 'more line')}; a larger terminal shows them"
     if isinstance(text, str):
         return "".join(f"{line}\n" for line in (*text.splitlines()[: room - 1], rest))
     return (*text[: room - 1], Line(rest))

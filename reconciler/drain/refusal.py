@@ -16,6 +16,7 @@ from msgspec import Struct
 from reconciler.drain.workloads import workload_of
 from reconciler.model import limits
 from reconciler.model.keys import keys_of
+from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.readiness import FindingCode, Severity
@@ -291,10 +292,10 @@ def _reason(pod: Pod, budget: PodDisruptionBudget) -> tuple[FindingCode, str, st
         remedy = "Set unhealthyPodEvictionPolicy: AlwaysAllow on the PodDisruptionBudget."
         return FindingCode.BUDGET_NEVER, because, remedy
     if never_allows(budget):
-        healthy = "1 healthy pod" if budget.desired == 1 else f"{budget.desired} healthy pods"
         have = "is" if budget.expected == 1 else "are"
         because = (
-            f"{named} requires {healthy}, and there {have} only {budget.expected} in all, so it never allows"
+            f"{named} requires {count_of(budget.desired, 'healthy pod')}, and there {have} only "
+            f"{budget.expected} in all, so it never allows"
             " an eviction"
         )
         let = "let it allow one disruption (maxUnavailable: 1)"

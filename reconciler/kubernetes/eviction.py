@@ -32,7 +32,7 @@ from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_forma
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, decode
 from reconciler.model.errors import Conflict, NotFound, Rejected, Unreachable
-from reconciler.model.limits import is_object_name, quoted
+from reconciler.model.limits import count_of, is_object_name, quoted
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Owner, Pod
@@ -98,7 +98,7 @@ def why_not(spec: objects.DeploymentSpec) -> str:
     """Return why a rollout would not bring up the new pod first, empty if it would."""
     replicas = 1 if spec.replicas is None else spec.replicas
     if replicas != 1:
-        return f"it has {replicas} replicas, not one"
+        return f"it has {count_of(replicas, 'replica')}, not one"
     if spec.paused:
         return "its rollouts are paused"
     if spec.strategy.type != "RollingUpdate":

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field
 
 from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import Written, replace
@@ -355,8 +356,10 @@ class KeptPods(Struct, frozen=True, rename={"names": "pods"}):
     def words(self, node: str) -> str:
         """Return the result of the drain in words: `drained; 1 pod stays: shop/cache`."""
         more = self.count - len(self.names)
-        stay = "1 pod stays" if self.count == 1 else f"{self.count} pods stay"
-        stays = f"{stay}: {', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
+        stays = (
+            f"{count_of(self.count, 'pod', 'stay')}: "
+            f"{', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
+        )
         parts = ("drained", *([stays] if self.count else ()), *(one.words(node) for one in self.coming))
         return "; ".join(parts)
 

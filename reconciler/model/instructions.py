@@ -25,6 +25,7 @@ from msgspec import Struct
 from reconciler.model import limits
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.keys import keys_of
+from reconciler.model.limits import count_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
@@ -246,7 +247,10 @@ def fleet_text(holds: Iterable[PersonHold]) -> str:
     """Return the holds of the ledger as its text, empty for none; ValueError for more than a reader takes."""
     found = [json.loads(hold_text(one)) for one in holds]
     if len(found) > limits.EVENTS:
-        raise ValueError(f"{len(found)} pools are held, and {limits.EVENTS} are read; hold all nodes instead")
+        raise ValueError(
+            f"{count_of(len(found), 'pool', 'are')} held, and {limits.EVENTS} are read; hold all nodes "
+            f"instead"
+        )
     return json.dumps(found, ensure_ascii=False) if found else ""
 
 
@@ -260,7 +264,8 @@ def fleet_holds(text: str) -> tuple[PersonHold, ...]:
             raise ValueError(f"it is no list of at most {limits.EVENTS} holds")
         return tuple(PersonHold(_word(one), one.get("now") is True) for one in found)
     except (ValueError, TypeError, AttributeError) as error:
-        problem = limits.text(f"`holds` of the ledger can't be read: {error!r}", _SHOWN)
+        why = limits.why_unreadable(error)
+        problem = limits.text(f"`holds` of the ledger can't be read: {why}", _SHOWN)
         return (PersonHold(Word(scope=ALL, problem=problem)),)
 
 
@@ -328,7 +333,8 @@ def _approval(text: str, now: datetime) -> Approval | None:
             raise ValueError(f"`events` has to be a list of at most {limits.EVENTS} events")
         events = tuple(decoded(KnownEvent, event) for event in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        problem = limits.text(f"the approval can't be read: {error!r}; reconciler approve writes it", _SHOWN)
+        why = limits.why_unreadable(error)
+        problem = limits.text(f"the approval can't be read: {why}; reconciler approve writes it", _SHOWN)
         return Approval(replace(word, problem=problem))
     return None if word.ended(now) else Approval(word, case, events, workflows)
 

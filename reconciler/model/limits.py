@@ -141,6 +141,16 @@ def first_of(names: Sequence[str], most: int = 3, *, count: int | None = None) -
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+_OF_ONE = {"are": "is", "were": "was", "have": "has"}
+
+
+def count_of(count: int, noun: str, verb: str = "") -> str:
+    """Return `1 node` or `2 nodes`, with the `verb` of several also `1 node is` or `2 nodes are`."""
+    one = count == 1
+    said = f"{count:,} {noun}" if one else f"{count:,} {noun}s"
+    return f"{said} {_OF_ONE.get(verb, f'{verb}s') if one else verb}" if verb else said
+
+
 def excerpt(value: object) -> str:
     """Return a value from outside for a message: its `repr`, at most 100 characters."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -151,6 +161,14 @@ def excerpt(value: object) -> str:
     return (
         text(repr(value), 100) if value is None or isinstance(value, float | bool) else type(value).__name__
     )
+
+
+def why_unreadable(error: Exception) -> str:
+    """Return in words why a document does not have the form that it must have."""
+    if isinstance(error, KeyError):
+        return f"it has no key {error}"
+    words = str(error) if isinstance(error, ValueError) else ""
+    return words or "a part of it has another form than expected"
 
 
 def whole(value: str) -> str:

@@ -704,7 +704,7 @@ def from_annotation(text: str, uid: str) -> Record | None:
             return None
         return _record(_from_version_1(document) if version == 1 else document)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RecordUnreadable(limits.text(f"it can't be read: {error!r}")) from error
+        raise RecordUnreadable(limits.text(f"it can't be read: {limits.why_unreadable(error)}")) from error
 
 
 _SHORT = 2048

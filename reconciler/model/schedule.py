@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from reconciler.model.event import Kind
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.readiness import FindingCode
 
@@ -167,7 +168,7 @@ class Prospect(Struct, frozen=True):
             return ""
         first = self.obstacles[0]
         more = len(self.obstacles) - 1
-        others = f" ({more} more {'reason' if more == 1 else 'reasons'})" if more else ""
+        others = f" ({count_of(more, 'more reason')})" if more else ""
         return f"{first}{others}. {first.remedy}"
 
 

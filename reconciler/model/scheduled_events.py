@@ -15,6 +15,7 @@ from typing import TypeVar
 from reconciler.model import limits, moments
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Initiator, Kind, Signal, Status
+from reconciler.model.limits import count_of
 
 SOURCE = "imds"
 _Choice = TypeVar("_Choice", Status, Initiator)
@@ -129,7 +130,9 @@ def published(text: str) -> Published:
     if not vm or not isinstance(events, list):
         return Published(vm, problem="the published events lack `vm` or `events`")
     if len(events) > limits.EVENTS:
-        return Published(vm, problem=f"{len(events)} events are published, and {limits.EVENTS} are read")
+        return Published(
+            vm, problem=f"{count_of(len(events), 'event', 'are')} published, and {limits.EVENTS} are read"
+        )
     found = signals({"Events": events}, vm)
     more = value.get("more", 0)
     if more != 0:

@@ -20,6 +20,7 @@ from reconciler.model.errors import (
     Rejected,
 )
 from reconciler.model.instructions import PersonHold
+from reconciler.model.limits import count_of
 from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
 from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan, machine_name, outcome_name
@@ -108,7 +109,9 @@ def _keep(nodes: Iterable[NodePlan], plan: Plan, history: CaseHistory | None) ->
         )
         ended += [case] if case is not None else []
     if ended:
-        guarded(f"{len(ended)} cases are not in the history", partial(history.keep, ended), None)
+        guarded(
+            f"{count_of(len(ended), 'case', 'are')} not in the history", partial(history.keep, ended), None
+        )
 
 
 def _waits_for_writes(node: NodePlan) -> bool:
@@ -160,7 +163,7 @@ def _put_out(nodes: Iterable[NodePlan], outbox: Outbox | None) -> None:
     """
     messages = [message for node in nodes for message in node.todo.messages]
     if messages and outbox is not None:
-        guarded(f"{len(messages)} messages are not kept", partial(outbox.keep, messages), None)
+        guarded(f"{count_of(len(messages), 'message', 'are')} not kept", partial(outbox.keep, messages), None)
 
 
 def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:

@@ -23,6 +23,7 @@ from reconciler.model.event import (
     Signal,
     Status,
 )
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.problems import internal
 from reconciler.model.record import SAME_MOMENT
@@ -96,8 +97,7 @@ def _judge_age(reading: Reading, now: datetime, latest: datetime) -> Reading:
 
 
 def _minutes(age: timedelta) -> str:
-    minutes = int(age.total_seconds() // 60)
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+    return count_of(int(age.total_seconds() // 60), "minute")
 
 
 def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:

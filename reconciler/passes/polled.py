@@ -305,7 +305,7 @@ class PolledSource(Source, Generic[S, Fact]):
         scope, name = known
         answer = memory.of(scope)
         if answer is None and len(memory.answers) >= self.most:
-            reason = f"{self.describe(scope)} is not queried: {self.most} others have more nodes"
+            reason = f"{self.describe(scope)} is not queried: only the {self.most} with the most nodes are"
             return self._unknown(reason)
         if answer is None:
             return self._unknown(f"{self.describe(scope)} has not been queried yet")
@@ -377,7 +377,8 @@ class PolledSource(Source, Generic[S, Fact]):
             ]
             return Memory(tuple(answers[scope] for scope in sorted(answers)), tuple(paused))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise SourceError(f"the last answer of {self.name} can't be read: {error!r}") from error
+            why = limits.why_unreadable(error)
+            raise SourceError(f"the last answer of {self.name} can't be read: {why}") from error
 
     def _answer_out(self, answer: ScopeAnswer[S, Fact]) -> Json:
         out: Json = {

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.values import Limit
-from reconciler.model.limits import first_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
 from reconciler.model.plan import BudgetUse
@@ -191,8 +191,10 @@ class DisruptionBudget(Struct, frozen=True):
         for name, places, count, held in limits:
             if held + count > places:
                 others = f", {held} of them taken by others" if held else ""
-                has = f"{places} {'place' if places == 1 else 'places'}"
-                return f"{count} nodes have to be drained at a time, and {name} has {has}{others}"
+                return (
+                    f"{count_of(count, 'node', 'have')} to be drained at a time, and {name} has "
+                    f"{count_of(places, 'place')}{others}"
+                )
         return ""
 
     @property

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import MaintenanceEvent, Reading, Signal
+from reconciler.model.limits import count_of
 from reconciler.model.machine import Machine, vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
@@ -98,11 +99,14 @@ def why_never_replaced(node: Node, machine: Machine | None, twin: str, asked: Re
     if machine.stalls:
         return f"its deletion would not end: {machine.stalls}"
     if asked is not None and asked.removals >= ATTEMPTS:
-        return f"its machine is still there after {asked.removals} requests to delete it"
+        return f"its machine is still there after {count_of(asked.removals, 'request')} to delete it"
     if asked is not None and asked.wanted is not None and not asked.removals:
         grown = pool.wanted is not None and pool.wanted >= asked.wanted
         if not grown and asked.retries + 1 >= ATTEMPTS:
-            return f"{pool} does not have {asked.wanted} machines after {asked.retries + 1} requests"
+            return (
+                f"{pool} does not have {count_of(asked.wanted, 'machine')} after "
+                f"{count_of(asked.retries + 1, 'request')}"
+            )
     return ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reconciler.model.case_outcome import CaseResult, outcome_of
-from reconciler.model.limits import first_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp, vm_of
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.plan import Notice, NoticeType
@@ -67,7 +67,7 @@ def _why_now(situation: Situation) -> Iterator[str]:
     places = situation.places
     taken = len(places.holders) + (situation.node.name not in places.holders)
     exempt = " (exempt)" if taken > places.limit else ""
-    yield f"budget: {taken} of {places.limit} places taken{exempt}"
+    yield f"budget: {taken} of {count_of(places.limit, 'place')} taken{exempt}"
 
 
 @trigger("dismiss")
@@ -98,7 +98,8 @@ def give_up(situation: Situation, effects: Effects) -> Effects:
     closed = record.closed(dismissed=record.events)
     attempts = record.self_service.attempt if record.self_service else 0
     message = (
-        f"Azure did not do its maintenance after {attempts} requests, so the node is uncordoned without it"
+        f"Azure did not do its maintenance after {count_of(attempts, 'request')}, so the node is "
+        f"uncordoned without it"
     )
     effects = replace(effects, record=closed, node=_opened(effects))
     return effects.with_notice(Notice("MaintenanceGivenUp", message, NoticeType.WARNING))
@@ -237,7 +238,7 @@ def surge(situation: Situation, effects: Effects) -> Effects:
         record=replace(effects.record, replacement=asked),
         machine=ScaleUp(situation.node.name, machine, wanted),
     )
-    message = f"scales {machine.pool} up to {wanted} machines, for the replacement of this node"
+    message = f"scales {machine.pool} up to {count_of(wanted, 'machine')}, for the replacement of this node"
     return effects.with_notice(Notice("MaintenanceSurge", message))
 
 
@@ -251,7 +252,8 @@ def leave_surge(situation: Situation, effects: Effects) -> Effects:
     machine = situation.machine
     pool = str(machine.pool) if machine is not None and machine.pool is not None else "its pool"
     message = (
-        f"{pool} was scaled up to {asked.wanted} machines for this node, which is not replaced; scale it down"
+        f"{pool} was scaled up to {count_of(asked.wanted, 'machine')} for this node, which is not "
+        f"replaced; scale it down"
     )
     return effects.with_notice(Notice("MaintenanceSurplus", message, NoticeType.WARNING))
 

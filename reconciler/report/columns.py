@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from reconciler.model.case_outcome import CaseOutcome
 from reconciler.model.event import Initiator
 from reconciler.model.instructions import Word
+from reconciler.model.limits import count_of
 from reconciler.model.outcome import ActionName
 from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
@@ -315,7 +316,7 @@ def _unknowns(node: NodeReport) -> tuple[str, ...]:
 def _drain_rows(node: NodeReport, _: By) -> Iterator[Row]:
     drain = node.plan.draining.progress
     if drain is not None:
-        yield "drain", f"{drain.phase}: {drain.gone} of {drain.total} pods gone"
+        yield "drain", f"{drain.phase}: {drain.gone} of {count_of(drain.total, 'pod')} gone"
         for text in drain.warnings:
             yield "", text
         for text in drain.escalations:

@@ -25,6 +25,7 @@ from reconciler.model.explanation import (
 )
 from reconciler.model.instructions import resume_command
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import BY_OTHERS, HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
@@ -262,7 +263,7 @@ def _pods(pods: Sequence[PodVerdict] | None) -> str:
     """Return how many pods these are, None if that is not known."""
     if pods is None:
         return "its pods"
-    return {0: "no pod", 1: "1 pod"}.get(len(pods), f"{len(pods)} pods")
+    return count_of(len(pods), "pod") if pods else "no pod"
 
 
 def obstacles(plan: NodePlan, keys: OwnKeys, budget: BudgetUse = _UNUSED) -> tuple[Obstacle, ...]:

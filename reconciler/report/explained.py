@@ -21,6 +21,7 @@ from reconciler.model.explanation import (
     SeenEvent,
     SourceAnswer,
 )
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
@@ -420,7 +421,9 @@ def _budget_rows(explained: PodExplanation, plan: Plan) -> Iterator[Row]:
         refused = explained.refused
         yield "now", f"refused: {refused.because}" if refused else "no budget refuses its eviction"
     for budget in explained.budgets[:_SHOWN]:
-        numbers = f"{budget.desired} of {budget.expected} pods must be healthy, {budget.healthy} are"
+        numbers = (
+            f"{budget.desired} of {count_of(budget.expected, 'pod')} must be healthy, {budget.healthy} are"
+        )
         yield "budget", f"{budget.key}: {numbers}; {budget.allowed} may go now"
     yield from _more(explained.budgets, _SHOWN)
     if not explained.budgets:

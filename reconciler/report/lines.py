@@ -102,11 +102,6 @@ def shortened(text: str, width: int, mark: str, *, head: int | None = None) -> s
     return f"{begin}{mark}{end}"
 
 
-def count_of(count: int, noun: str) -> str:
-    """Return `1 node`, or `2 nodes`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def first_of(names: Sequence[str], most: int) -> str:
     """Return the first names, and how many more there are."""
     more = len(names) - most

@@ -8,11 +8,12 @@ from datetime import datetime
 from reconciler.calendar.values import time_left
 from reconciler.drain.workloads import owner_of
 from reconciler.model.explanation import Moves, NamespacePods, Obstacle, PodMove
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, PodVerdict
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
-from reconciler.report.lines import Line, count_of
+from reconciler.report.lines import Line
 from reconciler.report.values import keys, moment_value
 
 keys(PodMove, "pod node? owner? answer start because? who?")

@@ -18,6 +18,7 @@ from msgspec import Struct
 from reconciler.calendar.values import first_moment, without_times
 from reconciler.model.explanation import Obstacle
 from reconciler.model.keys import keys_of
+from reconciler.model.limits import count_of
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
@@ -164,7 +165,7 @@ def selects_none(plan: Plan) -> str:
     """Return that the settings select no node although there are some, empty if that is not so."""
     if plan.managed or not plan.fleet:
         return ""
-    return f"the settings select none of the {len(plan.fleet)} nodes, so no node is ever drained"
+    return f"the settings select none of the {count_of(len(plan.fleet), 'node')}, so no node is ever drained"
 
 
 def on_most(plan: Plan) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone
+from reconciler.model.limits import count_of
 from reconciler.model.outcome import ActionName
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
@@ -99,7 +100,7 @@ def headline(report: Report) -> str:
     """Return the first line: when, in which mode, how many nodes."""
     written = nothing_written(report.by)
     mode = f"mode {report.plan.mode}{f', {written}' if written else ''}"
-    return f"{moment_value(report.plan.now)} · {report.plan.managed} nodes managed · {mode}"
+    return f"{moment_value(report.plan.now)} · {count_of(report.plan.managed, 'node')} managed · {mode}"
 
 
 def nothing_written(by: By) -> str:

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 from reconciler.model import limits
 from reconciler.model.coverage import Coverage, Selected, SettingsSeen
 from reconciler.model.event import Kind
+from reconciler.model.limits import count_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.settings.mistakes import Path, Warned, spelt
@@ -86,7 +87,9 @@ def coverage_of(settings: Settings, nodes: Iterable[Counted]) -> Coverage:
 def selects_none(coverage: Coverage) -> Iterator[Warned]:
     """Yield that the settings manage none of the nodes."""
     if coverage.nodes and not coverage.managed:
-        yield Warned("nodeSelector", f"selects none of the {coverage.nodes} nodes", "correct its labels")
+        yield Warned(
+            "nodeSelector", f"selects none of the {count_of(coverage.nodes, 'node')}", "correct its labels"
+        )
 
 
 def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
@@ -97,7 +100,8 @@ def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
     yield from selects_none(after)
     if after.managed and 2 * after.managed * before.nodes < before.managed * after.nodes:
         message = (
-            f"manages {after.managed} of {after.nodes} nodes; those before managed {before.managed} of"
+            f"manages {after.managed} of {count_of(after.nodes, 'node')}; those before managed "
+            f"{before.managed} of"
             f" {before.nodes}"
         )
         yield Warned("nodeSelector", message, "correct its labels, if that is not meant")
@@ -107,15 +111,17 @@ def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
         if was is None or not was.nodes or not after.nodes:
             continue
         if not each.nodes:
-            message = f"selects none of the {after.nodes} nodes, and selected {was.nodes}"
+            message = f"selects none of the {count_of(after.nodes, 'node')}, and selected {was.nodes}"
             yield Warned(each.key, message, "correct its labels: kubectl get nodes --show-labels")
         elif each.nodes == after.nodes and was.nodes < before.nodes:
-            message = f"selects all {after.nodes} nodes, and selected {was.nodes}"
+            message = f"selects all {count_of(after.nodes, 'node')}, and selected {was.nodes}"
             yield Warned(each.key, message, "correct its labels, if that is not meant")
     kept = {each.key for each in after.selected}
     for was in before.selected:
         if was.key.startswith("profiles.") and was.nodes and was.key not in kept and len(kept) < _MOST:
-            yield Warned(was.key, f"is gone, and {was.nodes} nodes had it", "add it again, if not meant")
+            yield Warned(
+                was.key, f"is gone, and {count_of(was.nodes, 'node')} had it", "add it again, if not meant"
+            )
     if before.only_workflows or after.only_workflows:
         # A file of maintenance-controller says nothing about events.
         return

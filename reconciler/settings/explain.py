@@ -11,6 +11,7 @@ from reconciler.calendar.values import Limit, format_duration, format_local, in_
 from reconciler.calendar.windows import Calendar, Interval, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
@@ -78,7 +79,10 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     yield ""
     yield "Draining"
     drain = settings.drain
-    yield f"  At most {drain.max_concurrent_nodes} nodes at once, {format_duration(drain.timeout)} for each."
+    yield (
+        f"  At most {count_of(drain.max_concurrent_nodes, 'node')} at once, "
+        f"{format_duration(drain.timeout)} for each."
+    )
     if settings.adopt:
         yield f"  Cordons of {', '.join(settings.adopt)} are adopted."
     yield ""
@@ -236,7 +240,7 @@ def _budget(settings: Settings) -> Iterator[str]:
     if budget.spacing > timedelta():
         yield f"  At least {format_duration(budget.spacing)} between the starts of two drains."
     if budget.exempt:
-        yield f"  {', '.join(budget.exempt)} events never wait for a place, but their nodes count."
+        yield f"  Nodes with {', '.join(budget.exempt)} never wait for a place, but count."
     yield "  A node whose maintenance the platform has started waits for no place, but counts."
     held = [f"NotReady for more than {format_duration(budget.ignore.not_ready_for)}"]
     if budget.ignore.quarantined:
@@ -262,7 +266,7 @@ def _hooks(settings: Settings) -> Iterator[str]:
 def _limit(limit: Limit) -> str:
     if limit.percent:
         return f"{limit} of the nodes"
-    return "1 node" if limit.amount == 1 else f"{limit} nodes"
+    return count_of(limit.amount, "node")
 
 
 class OpeningWords(TypedDict):

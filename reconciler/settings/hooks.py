@@ -13,6 +13,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 from reconciler.calendar.values import literal
 from reconciler.model import limits
 from reconciler.model.hooks import HookKind, HookStep
+from reconciler.model.limits import count_of
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.fields import Duration, Flag, Header, SecretText, Section, Selector, Url
 from reconciler.settings.mistakes import Mistake, Mistakes
@@ -123,7 +124,9 @@ class Hooks(Section):
             ("preUncordon", self.pre_uncordon),
         ):
             if len(entries) > limits.HOOKS:
-                found.append(Mistake((key,), f"has {len(entries)} hooks, and {limits.HOOKS} is the limit"))
+                found.append(
+                    Mistake((key,), f"has {count_of(len(entries), 'hook')}, and {limits.HOOKS} is the limit")
+                )
             names = [one.name for one in entries]
             found += [
                 Mistake((key, index, "name"), f"is the name of another hook of this step: {name}")

@@ -363,7 +363,7 @@ def test_a_file_is_compared_with_the_policy_and_the_nodes_of_the_cluster(
 
     assert cluster.run("check-config", str(file), "--strict") == 1
     said = capsys.readouterr().err
-    assert "nodeSelector: selects none of the 1 nodes" in said
+    assert "nodeSelector: selects none of the 1 node" in said
     assert "events.Redeploy.drain: is false, and was true" in said
     # Without a cluster nothing is compared.
     assert main(["check-config", str(file), "--strict"]) == 0
@@ -378,8 +378,8 @@ def test_a_file_is_compared_with_the_cluster_that_the_environment_names_if_that_
 
     assert main(["check-config", str(file)]) == 0
     said = capsys.readouterr()
-    assert "In the cluster\n  0 of 1 nodes are managed.\n" in said.out
-    assert "nodeSelector: selects none of the 1 nodes" in said.err
+    assert "In the cluster\n  0 of 1 node is managed.\n" in said.out
+    assert "nodeSelector: selects none of the 1 node" in said.err
 
     cluster.close()
     code, said = main(["check-config", str(file), "--strict"]), capsys.readouterr()

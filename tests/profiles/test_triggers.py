@@ -105,7 +105,7 @@ EFFECTS["cordon"] = {
     "an exempt kind takes more than the budget": (
         asked(ONE, event(Kind.PREEMPT), OUT),
         CORDONED,
-        "budget: 2 of 1 places taken (exempt)",
+        "budget: 2 of 1 place taken (exempt)",
     ),
     "an existing cordon is foreign": (
         situation(node(unschedulable=True)),

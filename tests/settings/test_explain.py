@@ -78,7 +78,7 @@ Budget
   In each zone, at most 1 node.
   In each node pool, at most 20% of the nodes.
   At least 10m between the starts of two drains.
-  Preempt, Terminate events never wait for a place, but their nodes count.
+  Nodes with Preempt, Terminate never wait for a place, but count.
   A node whose maintenance the platform has started waits for no place, but counts.
   Nodes NotReady for more than 30m or quarantined hold no place.
 """

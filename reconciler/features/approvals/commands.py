@@ -40,6 +40,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, SettingsError, Unauthorized
 from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, is_scope, pool_scope
 from reconciler.model.keys import keys_of
+from reconciler.model.limits import count_of
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice
 from reconciler.model.selector import LabelSelector
@@ -400,7 +401,7 @@ def _print(
     most = len(meant) if columns is None else _MOST_MEANT
     echo_each((Said(one["node"], with_time_left(one["consequence"], now)) for one in meant[:most]), zone)
     if len(meant) > most:
-        echo(f"and {len(meant) - most} more nodes with a case; reconciler plan shows them")
+        echo(f"and {count_of(len(meant) - most, 'more node')} with a case; reconciler plan shows them")
 
 
 def _write_all(

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, time, timedelta
 from msgspec import Struct, field
 
 from reconciler.features.calendars.recurrence import Frequency, Length, Rule
+from reconciler.model.limits import count_of
 
 NO_CALENDAR = "is not an iCalendar file, which begins with BEGIN:VCALENDAR"
 
@@ -271,7 +272,8 @@ def _rule(parts: dict[str, str]) -> Rule:
     rule = Rule(frequency, interval, count, until, _DAY_CODES.index(week_start), days=days, **lists)
     if rule.starts_a_day > _MOST_STARTS:
         raise ValueError(
-            f"the RRULE starts {rule.starts_a_day} times a day; at most {_MOST_STARTS} are supported"
+            f"the RRULE starts {count_of(rule.starts_a_day, 'time')} a day; at most {_MOST_STARTS} are "
+            f"supported"
         )
     return rule
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from reconciler.calendar.occurrences import HORIZON, KEPT, Always, Run, Span, joined, subtract
 from reconciler.calendar.values import to_utc
+from reconciler.model.limits import count_of
 from reconciler.model.values import replace
 
 _DAY = timedelta(days=1)
@@ -283,8 +284,7 @@ class Imported(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return how many events it has."""
-        count = len(self.events) + len(self.taken)
-        return "1 event" if count == 1 else f"{count} events"
+        return count_of(len(self.events) + len(self.taken), "event")
 
 
 def _joined(events: Iterable[Event], since: datetime) -> Iterator[Run]:

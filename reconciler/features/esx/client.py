@@ -24,6 +24,7 @@ from reconciler.http.plain import SecretMissing, from_environment, from_file
 from reconciler.model import limits
 from reconciler.model.content import MASKED, Secret
 from reconciler.model.errors import CloudError
+from reconciler.model.limits import count_of
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 
@@ -331,7 +332,7 @@ def properties(content: Any, spec: Any, most: int | None = None) -> Iterator[dic
     while page is not None:
         count += len(page.objects)
         if count > most:
-            raise CloudError(f"it lists more than {most} objects")
+            raise CloudError(f"it lists more than {count_of(most, 'object')}")
         for one in page.objects:
             yield {"id": one.obj._moId, **{each.name: each.val for each in one.propSet}}
         if not page.token:

@@ -12,6 +12,7 @@ from jobs import options
 from jobs.runtime.case_lines import MOST_CASES, HistoryLines, read_case_lines
 from jobs.runtime.output import echo, echo_document
 from reconciler.features.history.summary import as_text, summed_up
+from reconciler.model.limits import count_of
 
 BROKEN = 1
 """The exit code if a line could not be read."""
@@ -40,7 +41,7 @@ def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> in
         echo(str(mistake), err=True)
     unnamed = lines.counts["broken"] - len(lines.mistakes)
     if unnamed:
-        echo(f"and {unnamed} more lines that can't be read", err=True)
+        echo(f"and {count_of(unnamed, 'more line')} that can't be read", err=True)
     summary = summed_up(lines.cases, begin, now, lines.counts, lines.mistakes)
     echo_document(summary.document, output, partial(as_text, summary))
     return BROKEN if lines.counts["broken"] else 0

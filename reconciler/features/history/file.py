@@ -20,6 +20,7 @@ from jobs.runtime.process import Observer, Past
 from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.model.ended_case import EndedCase, to_fields
 from reconciler.model.errors import NoThread, OutputError
+from reconciler.model.limits import count_of
 from reconciler.model.problems import guarded, internal
 from reconciler.threads import start
 
@@ -129,7 +130,10 @@ class CaseHistory(Observer):
         with self._changed:
             if not self._wait(LAST):
                 count = len(self._lines) + self._dropped
-                self._failed(f"{self._file.path}: no answer to a write; {count} more cases are not in it")
+                self._failed(
+                    f"{self._file.path}: no answer to a write; {count_of(count, 'more case', 'are')} not "
+                    f"in it"
+                )
 
     def _wait(self, seconds: float) -> bool:
         return self._changed.wait_for(lambda: not self._lines and not self._writing, seconds)
@@ -150,7 +154,10 @@ class CaseHistory(Observer):
             with self._changed:
                 self._writing = self._silent = False
                 if not because and self._dropped:
-                    because = f"{self._file.path}: {self._dropped} cases are not in it: it gave no answer"
+                    because = (
+                        f"{self._file.path}: {count_of(self._dropped, 'case', 'are')} not in it: "
+                        f"it gave no answer"
+                    )
                     self._dropped = 0
                 self._failed(because)
                 self._changed.notify_all()

@@ -18,8 +18,8 @@ from reconciler import __version__
 from reconciler.calendar.values import format_duration
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
+from reconciler.model.limits import count_of
 from reconciler.report import safe
-from reconciler.report.lines import count_of
 from reconciler.report.text import shown
 from reconciler.report.values import Document, keys, moment_value, plain
 

@@ -18,6 +18,7 @@ from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods
 from reconciler.kubernetes.wire.shapes import ObjectMeta, OwnerReference
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
+from reconciler.model.limits import count_of
 from reconciler.model.machine import MachineRef
 from reconciler.model.pod import Pod, PodDisruptionBudget
 
@@ -289,5 +290,5 @@ def why_busy(what: str, metas: Sequence[ObjectMeta], status: PoolStatus, authori
         return f"{what} is controlled by {authority}"
     updated = status.updatedReplicas if status.upToDateReplicas is None else status.upToDateReplicas
     if status.replicas is not None and updated is not None and updated < status.replicas:
-        return f"{what} is rolling out a change: {updated} of {status.replicas} machines have it"
+        return f"{what} is rolling out a change: {updated} of {count_of(status.replicas, 'machine')} updated"
     return ""

@@ -37,6 +37,7 @@ from reconciler.http.azure import (
     wish,
 )
 from reconciler.http.retrying import Guard, read_only
+from reconciler.model import limits
 from reconciler.model.errors import CloudError, Conflict
 from reconciler.model.machine import Machine, MachineRef, Pool, Remove, ScaleUp, Vm, vm_of
 
@@ -248,7 +249,8 @@ class AgentPools:
                 found.update(_listed(document))
                 more = document.get("nextLink")
             except (AttributeError, KeyError, TypeError, ValueError) as error:
-                message = f"agent pool {pool}: its list of machines can't be read: {error!r}"
+                why = limits.why_unreadable(error)
+                message = f"agent pool {pool}: its list of machines can't be read: {why}"
                 raise CloudError(message, status=200) from error
             if not more:
                 return found

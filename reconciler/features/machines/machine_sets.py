@@ -35,7 +35,7 @@ from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Request
 from reconciler.kubernetes.json_patch import Patch
 from reconciler.kubernetes.wire.shapes import OwnerReference
 from reconciler.model.errors import Conflict, NotFound, Rejected
-from reconciler.model.limits import is_object_name
+from reconciler.model.limits import count_of, is_object_name
 from reconciler.model.machine import CLUSTER_API, OPENSHIFT, Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.values import replace
 
@@ -213,7 +213,8 @@ class MachineSets:
                 return True
             if number_of(now) != pool.wanted:
                 message = (
-                    f"{pool} is not as it was seen: it wants {number_of(now)} machines, not {pool.wanted}"
+                    f"{pool} is not as it was seen: it wants "
+                    f"{count_of(number_of(now), 'machine')}, not {pool.wanted}"
                 )
                 raise Conflict(message, status=409)
             return False

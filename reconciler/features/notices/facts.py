@@ -17,6 +17,7 @@ from reconciler.model.drains import Blocker, Coming, Phase
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Word
 from reconciler.model.keys import keys_of
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
@@ -401,5 +402,5 @@ def result_of(case: CaseRecord) -> str:
     if outcome.result is CaseResult.STOPPED:
         return ""
     moved = case.facts.moved
-    pods = "" if moved is None else f"; {moved} {'pod' if moved == 1 else 'pods'} moved"
+    pods = "" if moved is None else f"; {count_of(moved, 'pod')} moved"
     return limits.text(f"{outcome.words}{pods}", RESULT)

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from reconciler.model.limits import count_of
 from reconciler.model.values import Names, UnixMoment, replace
 
 
@@ -173,8 +174,7 @@ class Message(Struct, frozen=True):
         """Return the message for the owners of these namespaces: of others it has only a number of pods."""
         own = [one.text for one in self.named if one.namespace in namespaces]
         others = sum(one.pods for one in self.named if one.namespace not in namespaces)
-        counted = f"{others} {'pod' if others == 1 else 'pods'} of others"
-        rest = "; ".join((*own, *([counted] if others else ())))
+        rest = "; ".join((*own, *([f"{count_of(others, 'pod')} of others"] if others else ())))
         text = ": ".join(part for part in (self.anyone or self.topic.value, rest) if part)
         return replace(self, text=text, namespaces=(), anyone=text, named=(), cause="", remedy="")
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import with_time_left
 from reconciler.features.notices.messages import Message, Topic
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.report import safe
 from reconciler.report.people import for_all, for_any
@@ -191,7 +192,7 @@ def _counted(said: Sequence[Message]) -> str:
     counts = ", ".join(
         f"{len({one.node for one in said if one.topic is each})} {_WORDS[each]}" for each in topics
     )
-    return f"{len(nodes)} nodes: {counts}"
+    return f"{count_of(len(nodes), 'node')}: {counts}"
 
 
 def _for_any(message: Message) -> str:

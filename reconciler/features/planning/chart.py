@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.windows import Closure
+from reconciler.model.limits import count_of
 from reconciler.report import safe
 from reconciler.report.ahead import PlannedCase, SharedCalendar, Status, day_text, round_times
 from reconciler.report.lines import Line, Look, Signs, padded, short_names, shortened
@@ -240,7 +241,7 @@ def _legend(
     for closure in frozen[:_FREEZES]:
         yield from (Line(text) for text in wrap(_freeze(closure, look, signs), look.width))
     if len(frozen) > _FREEZES:
-        yield Line(f"{signs.freeze} not allowed: {len(frozen) - _FREEZES} more times")
+        yield Line(f"{signs.freeze} not allowed: {count_of(len(frozen) - _FREEZES, 'more time')}")
     change = line.clock_change()
     if change is not None:
         moment, before, after = change

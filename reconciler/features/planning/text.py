@@ -12,12 +12,13 @@ from rich.cells import cell_len
 from reconciler.calendar.values import format_duration, format_local, in_zone
 from reconciler.calendar.windows import Closure, Opening
 from reconciler.features.planning.chart import chart
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.schedule import CaseForecast
 from reconciler.report import safe
 from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
 from reconciler.report.document import heading
-from reconciler.report.lines import NARROW, Line, Look, Screen, count_of, padded, short_names, shortened
+from reconciler.report.lines import NARROW, Line, Look, Screen, padded, short_names, shortened
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.values import Document, keys, plain, unseen_line

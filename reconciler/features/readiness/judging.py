@@ -30,6 +30,7 @@ from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Instructions, PersonHold, instructions_of, resume_command
+from reconciler.model.limits import count_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
 from reconciler.model.ports import ClusterReader, VolumeReader
@@ -164,7 +165,8 @@ def stuck(found: Iterable[Found], budgets: BudgetIndex) -> Iterator[Found]:
         if len(down) <= allowed:
             continue
         because = (
-            f"{len(down)} pods of one node under PodDisruptionBudget {key} can run nowhere else, and it"
+            f"{count_of(len(down), 'pod')} of one node under PodDisruptionBudget {key} can run nowhere "
+            f"else, and it"
             f" allows only {allowed} to be down, so a drain waits for the rest"
         )
         for one in down:

@@ -15,6 +15,7 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection, Request, Stream
 from reconciler.kubernetes.workloads import Volumes
 from reconciler.model.errors import ClusterError, NoThread, Rejected
+from reconciler.model.limits import count_of
 from reconciler.model.problems import internal
 from reconciler.model.readiness import KnownReadiness, ReadinessPart
 from reconciler.model.values import replace
@@ -144,7 +145,7 @@ class BoundedConnection(Connection):
     def stream(self, request: Request) -> Iterator[Stream]:
         """Send the request as `Connection` does; Rejected beyond the bounds, which no retry helps."""
         if self._left <= 0:
-            raise Rejected(f"it takes more than {self._requests} requests")
+            raise Rejected(f"it takes more than {count_of(self._requests, 'request')}")
         if self._time() > self._ends:
             raise Rejected(f"it takes longer than {self._seconds:g} s")
         self._left -= 1

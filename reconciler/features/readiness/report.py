@@ -12,9 +12,10 @@ from zoneinfo import ZoneInfo
 
 from reconciler import __version__
 from reconciler.features.readiness.findings import Finding, KeptByPeople, Readiness, WorkloadFindings
+from reconciler.model.limits import count_of
 from reconciler.model.readiness import FindingRow, ReadinessPart, Severity
 from reconciler.report import safe
-from reconciler.report.lines import count_of, first_of
+from reconciler.report.lines import first_of
 from reconciler.report.text import markdown_page, markdown_table, row, shown
 from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_line
 
@@ -211,8 +212,11 @@ def readiness_part(readiness: Readiness) -> ReadinessPart:
         for finding in workload.findings
     ]
     more = sum(len(workload.findings) for workload in readiness.workloads) - _MOST_FINDINGS
-    findings = "finding" if more == 1 else "findings"
-    rest = f"and {more} more {findings}: reconciler readiness -o json has all of them" if more > 0 else ""
+    rest = (
+        f"and {count_of(more, 'more finding')}: reconciler readiness -o json has all of them"
+        if more > 0
+        else ""
+    )
     return ReadinessPart(
         headline(readiness),
         _assumption(readiness),

@@ -26,7 +26,7 @@ from reconciler.features.simulate.scenario import (
     recorded,
 )
 from reconciler.model import limits
-from reconciler.model.limits import EARLIEST, LATEST
+from reconciler.model.limits import EARLIEST, LATEST, count_of
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.schema import Settings
 
@@ -103,9 +103,14 @@ def simulate(
     scenario = _scenario(asked, named[0][1], now)
     length = (scenario.end - scenario.start).days
     if length > LONGEST:
-        raise click.UsageError(f"{length} days are too many; {LONGEST} can be played. Use --days")
+        raise click.UsageError(
+            f"{count_of(length, 'day', 'are')} too many; {LONGEST} can be played. Use --days"
+        )
     if len(scenario.events) > MOST_EVENTS:
-        message = f"{len(scenario.events)} events are too many; {MOST_EVENTS} can be played. Use --days"
+        message = (
+            f"{count_of(len(scenario.events), 'event', 'are')} too many; {MOST_EVENTS} can be "
+            f"played. Use --days"
+        )
         raise click.UsageError(message)
     policies = [Policy(name, settings, play(scenario, settings, run_pass, PARTS)) for name, settings in named]
     document = policy.named_in(to_document(scenario, policies))
@@ -144,7 +149,7 @@ def _from_history(path: Path, asked: _Asked) -> Scenario:
     if lines.mistakes:
         shown = [str(one) for one in lines.mistakes[:_NAMED]]
         more = lines.counts["broken"] - len(shown)
-        shown += [f"and {more} more lines that can't be read"] if more else []
+        shown += [f"and {count_of(more, 'more line')} that can't be read"] if more else []
         raise click.UsageError("repair or remove these lines:\n" + "\n".join(shown))
     try:
         return recorded(lines.cases, nodes=asked.nodes, days=asked.days, source=limits.text(name))

@@ -11,6 +11,7 @@ from msgspec import Struct
 from reconciler import __version__
 from reconciler.features.simulate.scenario import Scenario
 from reconciler.features.simulate.scorer import Day, Fate, Score
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector
 from reconciler.report.text import shown
@@ -130,14 +131,10 @@ def as_text(document: Document, width: int | None = None) -> str:
 
 
 def _headline(document: Document) -> str:
-    nodes = f"{document['nodes']:,} nodes in {_counted(document['pools'], 'pool')}"
-    zones = f"{nodes} and {_counted(document['zones'], 'zone')}"
-    events = f"{document['events']:,} events, {document['source']}"
+    nodes = f"{count_of(document['nodes'], 'node')} in {count_of(document['pools'], 'pool')}"
+    zones = f"{nodes} and {count_of(document['zones'], 'zone')}"
+    events = f"{count_of(document['events'], 'event')}, {document['source']}"
     return f"{zones}, {document['from']} to {document['to']}: {events}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _table(heads: Sequence[str], policies: Sequence[Document]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.event import REQUEST, Kind
+from reconciler.model.limits import count_of
 from reconciler.model.node import OS_LABEL, SPOT_LABEL, ZONE_LABEL, Node
 
 LARGEST_FLEET = 20_000
@@ -349,11 +350,17 @@ def _notes(
     left = Counter(case.kind or "unknown" for case in cases if _event(case) is None)
     if left:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left.items()))
-        yield f"{sum(left.values())} cases are not played, because no platform event caused them: {kinds}"
+        yield (
+            f"{count_of(sum(left.values()), 'case', 'are')} not played, because no platform event "
+            f"caused them: {kinds}"
+        )
     if len(kept) < len(played):
         yield f"{len(played) - len(kept)} older events are not played (--days)"
     if len(named) > nodes:
-        yield f"the history names {len(named)} nodes, more than --nodes {nodes}; all of them are played"
+        yield (
+            f"the history names {count_of(len(named), 'node')}, more than --nodes {nodes}; all of them "
+            f"are played"
+        )
 
 
 def _whole_hour(moment: datetime) -> datetime:

@@ -72,10 +72,8 @@ def from_annotation(text: str) -> WorkflowData:
         return _version_2(_known(document, _VERSION_2))
     except DataUnreadable:
         raise
-    except ValueError as error:
-        raise DataUnreadable(limits.text(f"it can't be read: {error}")) from error
-    except (TypeError, KeyError, AttributeError) as error:
-        raise DataUnreadable("it does not have the form of maintenance-controller") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataUnreadable(limits.text(f"it can't be read: {limits.why_unreadable(error)}")) from error
 
 
 def _version_2(document: Mapping[str, Any]) -> WorkflowData:

@@ -14,6 +14,7 @@ from reconciler.model.drains import VOLUMES_AWAITED, Blocker, DrainOrder, DrainP
 from reconciler.model.event import Answer, Reading
 from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.instructions import PersonHold
+from reconciler.model.limits import count_of
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, Notice, NoticeType
@@ -423,7 +424,7 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
         if until is None or context.now < until:
             return replace(left_to_us.hold(node.name, AUTOSCALER_DELETES), until=until)
     if node.name == context.snapshot.itself.node and progress.undrained:
-        others = f"{progress.undrained} other nodes are being drained"
+        others = f"{count_of(progress.undrained, 'other node', 'are')} being drained"
         reason = f"the reconciler runs on it, so it goes last: {others}"
         until = _own_turn(begun.view, context, progress)
         if until is None or until > context.now:
@@ -454,8 +455,7 @@ def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) ->
 
 def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
     limit = context.settings.drain.max_concurrent_nodes
-    nodes = "1 node is" if limit == 1 else f"{limit} nodes are"
-    reason = f"{nodes} drained at once at most (drain.maxConcurrentNodes)"
+    reason = f"{count_of(limit, 'node', 'are')} drained at once at most (drain.maxConcurrentNodes)"
     return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
 
 

@@ -23,6 +23,7 @@ from reconciler.drain.prospect import Expected, changes_at, obstacles
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.drain.room import Elsewhere
 from reconciler.model import limits
+from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
 from reconciler.model.record import KnownEvent
@@ -142,9 +143,10 @@ class Reasons:
         names = f"{names} and {more} more" if more > 0 else names
         places = self._places(limit)
         key = limit.partition(" ")[0]
-        has = f"{limit} has {places} {'place' if places == 1 else 'places'}"
+        has = f"{limit} has {count_of(places, 'place')}"
         return (
-            f"at {to_text(found.at)} {found.need} nodes have to be out of service, and {has}; {names} will "
+            f"at {to_text(found.at)} {count_of(found.need, 'node', 'have')} to be out of service, and "
+            f"{has}; {names} will "
             f"not be drained in time: {key} of {found.need} from {to_text(found.since)} on would do"
         )
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.instructions import Instructions, PersonHold
+from reconciler.model.limits import count_of
 from reconciler.model.node import Node
 from reconciler.model.plan import Actions, DrainState, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
@@ -200,7 +201,7 @@ def notes(
         freeze = "drains for Freeze too" if remediator.on_freeze else "does not drain for Freeze"
         notes.append(
             f"AKS's remediator is active: it drains for Redeploy and Preempt by default, {freeze}, "
-            f"and has tainted {tainted} nodes (coexist.aksRemediator: {coexist.aks_remediator})"
+            f"and has tainted {count_of(tainted, 'node')} (coexist.aksRemediator: {coexist.aks_remediator})"
         )
     # A missing permission is in the list of what was not seen.
     if remediator.problem and not remediator.needs:
@@ -212,7 +213,8 @@ def notes(
     if published:
         # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.
         notes.append(
-            f"no node agent is installed, but {published} nodes have its annotation, which stays in force: "
+            f"no node agent is installed, but {count_of(published, 'node', 'have')} its annotation, "
+            f"which stays in force: "
             "remove it if no agent runs (docs/agent.md)"
         )
     unread = sorted(snapshot.for_settings.checks.unread_leases.items())
@@ -222,7 +224,7 @@ def notes(
     karpenter = count(lambda node: node.is_karpenter)
     if karpenter:
         left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"
-        notes.append(f"Karpenter manages {karpenter} nodes; {left}")
+        notes.append(f"Karpenter manages {count_of(karpenter, 'node')}; {left}")
     return tuple(notes)
 
 
@@ -232,13 +234,15 @@ def not_installed(context: PassContext) -> tuple[str, ...]:
     absent = Counter(context.assessment.absent)
     absent.update(aside.absent)
     total = len(context.snapshot.nodes) + len(aside.nodes)
-    return tuple(f"{because} ({count} of {total} nodes)" for because, count in sorted(absent.items()))
+    return tuple(
+        f"{because} ({count} of {count_of(total, 'node')})" for because, count in sorted(absent.items())
+    )
 
 
 def of_the_future(seen: Iterable[NodeFacts], ledger: bool) -> tuple[str, ...]:
     """Return a note about times of ours in the future; `ledger` is whether the ledger has some."""
     names = sorted(node.name for node in seen if node.of_the_future)
-    found = [f"the records of {len(names)} nodes ({', '.join(names[:_NAMED])})"] if names else []
+    found = [f"the records of {count_of(len(names), 'node')} ({', '.join(names[:_NAMED])})"] if names else []
     found += ["the ledger"] if ledger else []
     if not found:
         return ()

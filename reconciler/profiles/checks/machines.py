@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.event import Kind, Status
-from reconciler.model.limits import first_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import State
@@ -79,9 +79,15 @@ def _not_now(situation: Situation) -> str:
         shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
         tries = before.retries + 1
         if shown or situation.now < before.asked + PAUSE * tries:
-            return f"{machine.pool} was scaled to {before.wanted} machines at {to_text(before.asked)}"
+            return (
+                f"{machine.pool} was scaled to {count_of(before.wanted, 'machine')} at "
+                f"{to_text(before.asked)}"
+            )
         if tries >= ATTEMPTS:
-            return f"{machine.pool} does not have {before.wanted} machines after {tries} requests"
+            return (
+                f"{machine.pool} does not have {count_of(before.wanted, 'machine')} after "
+                f"{count_of(tries, 'request')}"
+            )
     return ""
 
 
@@ -132,7 +138,9 @@ def replacement_ready(situation: Situation) -> CheckResult:
         if pool.ready is not None and pool.ready >= asked.wanted:
             return passed(f"its replacement in {pool} is Ready")
         have = "an unknown number" if pool.ready is None else str(pool.ready)
-        reason = f"{pool} must have {asked.wanted} machines Ready before the drain, and has {have}"
+        reason = (
+            f"{pool} must have {count_of(asked.wanted, 'machine')} Ready before the drain, and has {have}"
+        )
     elif situation.others.before_us:
         reason = f"node {situation.others.before_us} of {pool} is replaced first"
     else:
@@ -194,7 +202,7 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
             first = f"node {before_us} goes first" if before_us else "it is being requested"
             return f"{machine.pool} must have one more machine before this one is deleted: {first}", None
         if machine.pool.ready is None or machine.pool.ready < wanted:
-            return f"{machine.pool} must have {wanted} machines before this one is deleted", None
+            return f"{machine.pool} must have {count_of(wanted, 'machine')} before this one is deleted", None
     return "", None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import WaitsFor
@@ -234,9 +235,10 @@ def others_first(situation: Situation) -> CheckResult:
     if any(one.cannot_wait(situation.now) for one in situation.judged):
         return passed()
     if situation.own_node and situation.others.waiting:
-        waiting = situation.others.waiting
-        others = "1 other node waits" if waiting == 1 else f"{waiting} other nodes wait"
-        reason = f"the reconciler runs on it, so it goes last: {others} for a drain"
+        reason = (
+            f"the reconciler runs on it, so it goes last: "
+            f"{count_of(situation.others.waiting, 'other node', 'wait')} for a drain"
+        )
         moments = (first_lost_from(situation.judged), situation.others.stuck_at)
         return failed(reason, min((at for at in moments if at is not None), default=None))
     return passed()

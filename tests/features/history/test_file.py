@@ -138,7 +138,7 @@ def test_the_end_of_a_process_does_not_wait_for_a_file_that_does_not_answer(
     for name in "ab":
         history.keep([ended(name)])
     history.stopped()
-    assert troubles[-1] == f"{file.path}: no answer to a write; 1 more cases are not in it"
+    assert troubles[-1] == f"{file.path}: no answer to a write; 1 more case is not in it"
     file.over.set()
 
 

@@ -166,7 +166,7 @@ def test_a_machine_is_read_with_the_topmost_owner_that_keeps_a_number(
 
 SCALER = "cluster-api-autoscaler-node-group"
 BY = "MachineSet workers is controlled by"
-ROLLOUT = {"busy": "MachineDeployment workers is rolling out a change: 2 of 3 machines have it"}
+ROLLOUT = {"busy": "MachineDeployment workers is rolling out a change: 2 of 3 machines updated"}
 OF_THE_POOL: list[tuple[str, str, Object, Object]] = [
     (CLUSTER_API, DEPLOYMENT, {"spec": None, "status": None}, {"wanted": 1, "ready": 0}),
     (CLUSTER_API, DEPLOYMENT, {"status": {"readyReplicas": 2}}, {"ready": 2}),

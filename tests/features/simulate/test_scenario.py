@@ -140,7 +140,7 @@ def test_conditions_are_counted_and_too_few_nodes_are_named() -> None:
 
     assert len(found.nodes) == 2
     assert found.notes == (
-        "1 cases are not played, because no platform event caused them: 1 KernelDeadlock",
+        "1 case is not played, because no platform event caused them: 1 KernelDeadlock",
         "the history names 2 nodes, more than --nodes 1; all of them are played",
     )
 

@@ -69,7 +69,7 @@ def test_the_record_is_corrected_once_and_the_report_says_why() -> None:
     first, _ = look(world, builders.settings())
     second, _ = look(world, builders.settings())
 
-    ahead = "a clock was ahead: times in the future in the records of 1 nodes (a) count as now"
+    ahead = "a clock was ahead: times in the future in the records of 1 node (a) count as now"
     assert ahead in first.notes
     assert ahead not in second.notes
     assert builders.case_of(world.cluster.nodes["a"]).quiet_since == NOW

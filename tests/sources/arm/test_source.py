@@ -128,7 +128,7 @@ def test_forged_provider_ids_name_a_limited_number_of_scopes_and_the_true_ones_c
     left_out = ARM.reading(forged[-1], memory, NOW)
     assert left_out is not None
     assert left_out.answer is Answer.UNKNOWN
-    assert "128 others have more nodes" in left_out.because
+    assert "only the 128 with the most nodes are" in left_out.because
 
 
 def test_a_status_is_read_with_both_windows_and_seven_digits() -> None:

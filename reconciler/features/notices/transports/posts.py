@@ -15,6 +15,7 @@ from reconciler.features.notices.settings import PagerDuty, Teams, Webhook
 from reconciler.features.notices.transports.sending import Http, Post, resolved
 from reconciler.features.notices.wording import part_of, runbook_of
 from reconciler.model import limits
+from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.report import safe
 
@@ -57,7 +58,7 @@ def card(delivery: Delivery) -> dict[str, Any]:
         block = {"type": "TextBlock", "text": cut, "wrap": True, "spacing": "Small"}
         left -= len(json.dumps(block))
         if left < 0:
-            more = f"… and {len(lines) - number} more lines"
+            more = f"… and {count_of(len(lines) - number, 'more line')}"
             blocks.append({"type": "TextBlock", "text": more, "wrap": True})
             break
         blocks.append(block)

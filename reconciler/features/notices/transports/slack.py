@@ -13,7 +13,7 @@ from reconciler.features.notices.settings import Slack
 from reconciler.features.notices.transports.sending import Http, NotSent, Post, masked, resolved
 from reconciler.features.notices.transports.table import Tools
 from reconciler.model.errors import ClusterError
-from reconciler.model.limits import without_slack_markup
+from reconciler.model.limits import count_of, without_slack_markup
 from reconciler.model.moments import shifted
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.settings import notify_types
@@ -32,7 +32,7 @@ def shortened(text: str) -> str:
     whole, _, _ = text[: LONGEST - 50].rpartition("\n")
     if not whole:
         return f"{text[: LONGEST - 1]}…"
-    return f"{whole}\n… and {text.count(chr(10)) - whole.count(chr(10))} more lines"
+    return f"{whole}\n… and {count_of(text.count(chr(10)) - whole.count(chr(10)), 'more line')}"
 
 
 class SlackTransport:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation, check_type
 from reconciler.model import limits
+from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
 from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
@@ -53,8 +54,8 @@ def node_count(config: NodeCountCheck, situation: WorkflowSituation) -> CheckRes
     """Pass when the cluster has at least so many nodes, managed or not."""
     count = len(situation.members)
     if count < config.count:
-        return failed(f"the cluster has {count} nodes, and needs {config.count}")
-    return passed(f"the cluster has {count} nodes")
+        return failed(f"the cluster has {count_of(count, 'node')}, and needs {config.count}")
+    return passed(f"the cluster has {count_of(count, 'node')}")
 
 
 @check_type(

@@ -10,7 +10,7 @@ from reconciler.model import limits
 from reconciler.model.clocks import own_times
 from reconciler.model.hooks import hooks_of
 from reconciler.model.instructions import instructions_of
-from reconciler.model.limits import first_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
@@ -168,7 +168,7 @@ def kubernikus_count(config: KubernikusCountCheck, situation: WorkflowSituation)
     if answer.problem:
         return unknown(f"Kubernikus, {config.cluster}: {answer.problem}")
     count = len(situation.members)
-    said = f"the cluster has {count} nodes, and its node pools have {answer.nodes}"
+    said = f"the cluster has {count_of(count, 'node')}, and its node pools have {answer.nodes}"
     return passed(said) if count >= answer.nodes else failed(said)
 
 
@@ -217,7 +217,9 @@ def affinity(config: AffinityCheck, situation: WorkflowSituation) -> CheckResult
     key = ("affinity", situation.profile)
     operational = situation.members.once(key, partial(_operational, situation.profile, situation.members))
     if config.min_operational and operational >= config.min_operational:
-        return passed(f"{operational} nodes are operational, and {config.min_operational} are enough")
+        return passed(
+            f"{count_of(operational, 'node', 'are')} operational, and {config.min_operational} are enough"
+        )
     if situation.read.unread_pods:
         return unknown(f"the pods can't be read: {situation.read.unread_pods}")
     wanted = Requirement(situation.keys.workflow_state, Operator.IN, (State.OPERATIONAL.value,))
