@@ -163,17 +163,22 @@ class Zone(Struct, frozen=True):
     counts: Counter[Cell]
 
 
+def cells(facts: PageFacts) -> Mapping[str, Cell]:
+    """Return what each node of the fleet is on the map."""
+    plans = {node.node: node for node in facts.plan.nodes}
+    return {node.node: _cell(node, plans.get(node.node), facts) for node in facts.plan.fleet}
+
+
 def zones(facts: PageFacts) -> tuple[Zone, ...]:
     """Return the grid of the whole fleet, sorted by zone, pool and name."""
     fleet = facts.plan.fleet
-    plans = {node.node: node for node in facts.plan.nodes}
-    cells = {node.node: _cell(node, plans.get(node.node), facts) for node in fleet}
-    named = sum(cell is not Cell.SERVING for cell in cells.values()) <= MOST_NAMED
+    states = cells(facts)
+    named = sum(cell is not Cell.SERVING for cell in states.values()) <= MOST_NAMED
     all_named = len(fleet) <= MOST_LISTED
     grid: dict[str, dict[str, list[Square]]] = {}
     for node in sorted(fleet, key=lambda node: (node.zone, node.pool, node.node)):
         pools = grid.setdefault(node.zone, {})
-        cell = cells[node.node]
+        cell = states[node.node]
         shown = named and (all_named or cell is not Cell.SERVING)
         square = _square(node, cell) if shown else Square(cell)
         pools.setdefault(node.pool, []).append(square)

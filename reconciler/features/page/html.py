@@ -18,6 +18,8 @@ from markupsafe import Markup
 from reconciler import __version__
 from reconciler.calendar.values import format_duration, format_local, in_zone, with_time_left
 from reconciler.features.page.cases import Cases, Sources, age, blocking, cases, paragraphs, sources
+from reconciler.features.page.chosen import ALL, Chosen, only
+from reconciler.features.page.chosen import STATES as CHOICES
 from reconciler.features.page.facts import (
     BACK,
     MEANINGS,
@@ -57,21 +59,26 @@ AGE = Markup("<!--age-->")
 """Where a page that is served has its age. Texts are escaped, so nothing else on a page is the same."""
 
 
-def as_html(facts: PageFacts) -> str:
+def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -> str:
     """Return the page as one HTML document; moments are in the time zone of the settings.
 
-    A part that ends in an error of this program is empty, and the page says so on top.
+    It is about the chosen nodes, and says how much is wrong or to be done elsewhere. `refreshes` says that a
+    browser loads a page that is served again. A part that ends in an error of this program is empty, and the
+    page says so on top.
     """
-    plan, parts = facts.plan, _Parts()
+    parts, whole = _Parts(), facts
+    names = parts.made("the filter", lambda: chosen.nodes(whole), None)
+    facts = only(facts, names)
+    plan, part = facts.plan, facts.readiness.part
     report = to_report(plan, facts.outcomes, rehearsed=facts.rehearsed)
     days, hours = Scale(plan.now, facts.zone), Scale(plan.now, facts.zone, *ZOOM)
     fleet = parts.made("the fleet", lambda: zones(facts), ())
     rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
     shown = {
-        "wrong": parts.made("what is wrong", lambda: wrong(facts), Listed(())),
-        "past": parts.made("the past misses", lambda: past_misses(facts), Listed(())),
-        "next": parts.made("what happens next", lambda: next_steps(facts), Listed(())),
-        "asks": parts.made("who must do something", lambda: asks(facts), Listed(())),
+        "wrong": parts.made("what is wrong", lambda: wrong(whole, names), Listed(())),
+        "past": parts.made("the past misses", lambda: past_misses(whole, names), Listed(())),
+        "next": parts.made("what happens next", lambda: next_steps(whole, names), Listed(())),
+        "asks": parts.made("who must do something", lambda: asks(whole, names), Listed(())),
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),
         "days": parts.made("the timeline", lambda: chart(facts, days), Chart((), ())),
         "hours": parts.made("the next hours", lambda: chart(facts, hours), Chart((), ())),
@@ -89,6 +96,7 @@ def as_html(facts: PageFacts) -> str:
         at=to_text(plan.now),
         age=AGE if facts.served else "",
         facts=facts,
+        observes=whole.observes,
         plan=plan,
         about=[headline(report).partition(" · ")[2], *settings_lines(plan)],
         acting=acting_line(plan.reconciler, plan.now),
@@ -108,24 +116,27 @@ def as_html(facts: PageFacts) -> str:
         paragraphs=paragraphs(facts.words),
         unheard=_unheard(facts),
         readiness=facts.readiness,
+        findings=tuple(filter(chosen.finding, part.rows)) if part is not None else (),
+        chosen=chosen,
+        matches=len(plan.fleet),
+        of_all=len(whole.plan.fleet),
+        pools=sorted({node.pool for node in whole.plan.fleet if node.pool}),
+        refresh_words=f"every {format_duration(REFRESH)}" if refreshes else "",
+        with_refresh=chosen.query,
+        without_refresh=f"{chosen.query}&refresh=off".removeprefix("&"),
+        choices=CHOICES,
     )
 
 
-def with_age(page: str, at: datetime, now: datetime, apart: timedelta, *, refreshes: bool) -> str:
+def with_age(page: str, at: datetime, now: datetime, apart: timedelta) -> str:
     """Return a page of a pass `at` that moment, as it is sent `now`; both are aware.
 
-    `apart` is how far the passes are apart at most. `refreshes` says that the browser loads it again.
+    `apart` is how far the passes are apart at most.
     """
     old = now - at > OVERDUE_AFTER * apart
     ago = format_duration(max(now - at, timedelta()))
     said = f"OLD: as of {ago} ago, and no pass has ended since" if old else f"as of {ago} ago"
-    other = (
-        f'it loads itself again every {format_duration(REFRESH)}: <a href="?refresh=off">stop that</a>'
-        if refreshes
-        else 'it does not load itself again: <a href="/">do that</a>'
-    )
-    age = f'<b class="{"age old" if old else "age"}">{said}</b> <span class="again">{other}</span>'
-    return page.replace(AGE, age, 1)
+    return page.replace(AGE, f'<b class="{"age old" if old else "age"}">{said}</b>', 1)
 
 
 def _anchors(nodes: list[str]) -> Mapping[str, str]:

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
-from urllib.parse import parse_qs
 
 from msgspec import Struct
 
@@ -22,6 +21,7 @@ from reconciler.report import safe
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
+    from reconciler.features.page.chosen import Chosen
     from reconciler.features.page.facts import History, PageFacts
     from reconciler.model.readiness import KnownReadiness
 
@@ -33,6 +33,11 @@ AGAIN = timedelta(seconds=10)
 
 _APART = timedelta(seconds=30)
 """How far passes are apart at most where that is not known."""
+
+MOST_PAGES = 20
+"""Pages with different filters that are made of one pass: each takes time of the process."""
+
+_TOO_MANY = b"Too many different filters were asked for; try again in some seconds.\n"
 
 _SOON = 5
 """Seconds after which a browser asks again while there is no page."""
@@ -123,7 +128,7 @@ class LivePage(Observer):
         self._look = look
         self._looked: tuple[datetime, Passed] | None = None
         self._ended: tuple[EndedCase, ...] = ()
-        self._made: tuple[_Shown, str] | None = None
+        self._made: tuple[_Shown, dict[tuple[Chosen, bool], str]] | None = None
         self._making = Lock()
 
     def __enter__(self) -> Self:
@@ -148,7 +153,7 @@ class LivePage(Observer):
         if passed is None:
             return _nothing(self._holder, trouble).decode()
         readiness = self._readiness(passed.settings) if self._readiness is not None else None
-        return self._make(_Shown(passed, trouble, readiness), trouble, served=False)
+        return self._make(_Shown(passed, trouble, readiness), trouble)
 
     @property
     def documents(self) -> Mapping[str, Make]:
@@ -174,9 +179,12 @@ class LivePage(Observer):
     def document(self, query: str = "") -> Document:
         """Return the page of the last pass, or of a look while another process has the lock.
 
-        Without both it is a line of text. The browser loads it again, unless the query is `refresh=off`.
+        Without both it is a line of text. The browser loads it again, unless the query has `refresh=off`. The
+        rest of the query is a filter.
         """
-        refreshes = "off" not in parse_qs(query).get("refresh", ())
+        from reconciler.features.page.chosen import chosen_by
+
+        refreshes = "refresh=off" not in query.split("&")
         passed, trouble = self._passed, self._trouble()
         if passed is None and self._holder and self._look is not None:
             try:
@@ -193,14 +201,20 @@ class LivePage(Observer):
             readiness = self._readiness(passed.settings) if self._readiness is not None else None
             shown = _Shown(passed, reason, readiness)
             if self._made is None or not self._made[0].same(shown):
-                self._made = (shown, self._make(shown, trouble, served=True))
-            page = self._made[1]
+                self._made = (shown, {})
+            pages, wished = self._made[1], (chosen_by(query), refreshes)
+            if wished not in pages and wished[0].any and len(pages) >= MOST_PAGES:
+                soon = _headers("", _SOON)
+                return Document("text/plain; charset=utf-8", _TOO_MANY, soon, "429 Too Many Requests")
+            if wished not in pages:
+                pages[wished] = self._make(shown, trouble, *wished)
+            page = pages[wished]
         from reconciler.features.page.html import REFRESH, style_hash, with_age
 
         plan = passed.plan
         # Such a pass goes by the slowest clock, and this process does not.
         at = plan.now if plan.disagreement is None else plan.now + plan.disagreement.behind
-        page = with_age(page, at, self._now(), plan.reconciler.interval or _APART, refreshes=refreshes)
+        page = with_age(page, at, self._now(), plan.reconciler.interval or _APART)
         again = int(REFRESH.total_seconds()) if refreshes else None
         return Document(HTML, page.encode("utf-8", "replace"), _headers(f"'{style_hash()}'", again))
 
@@ -212,14 +226,18 @@ class LivePage(Observer):
                 self._looked = now, look()
             return self._looked[1]
 
-    def _make(self, shown: _Shown, trouble: str, *, served: bool) -> str:
+    def _make(self, shown: _Shown, trouble: str, chosen: Chosen | None = None, refreshes: bool = True) -> str:
+        """Return the page of a process with this filter, or a file if `chosen` is None."""
         # A process that nobody asks for its page does not load what makes it.
+        from reconciler.features.page.chosen import Chosen
         from reconciler.features.page.facts import History
         from reconciler.features.page.html import as_html
 
+        served = chosen is not None
         history = History(self._since, self._ended, self._read_from)
         troubles = (trouble,) if trouble else ()
-        return as_html(page_facts(shown.passed, history, troubles, shown.readiness, served=served))
+        facts = page_facts(shown.passed, history, troubles, shown.readiness, served=served)
+        return as_html(facts, chosen or Chosen(), refreshes=refreshes)
 
 
 def _each_once(cases: Sequence[EndedCase]) -> tuple[EndedCase, ...]:
@@ -249,10 +267,11 @@ def _headers(style: str, again: int | None) -> tuple[tuple[str, str], ...]:
 
     `again` is after how many seconds the browser loads it again; None: it does not.
     """
-    nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    nothing = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+    allowed = f"form-action 'self'; style-src {style}" if style else "form-action 'none'"
     return (
         *((("Refresh", str(again)),) if again is not None else ()),
-        ("Content-Security-Policy", f"{nothing}; style-src {style}" if style else nothing),
+        ("Content-Security-Policy", f"{nothing}; {allowed}"),
         ("Cache-Control", "no-store"),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Frame-Options", "DENY"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from reconciler.features.page.facts import AHEAD, PageFacts
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
+from reconciler.model.values import replace
 from reconciler.report.acting import acting_line
 from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
 from reconciler.report.people import (
@@ -42,10 +43,19 @@ _STAYS = "its drain has not ended"
 
 
 class Names(Struct, frozen=True):
-    """The first nodes that an entry is about, and how many more there are."""
+    """The nodes that an entry is about, of which the page names the first ones."""
 
-    first: tuple[str, ...] = ()
-    more: int = 0
+    every: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The nodes that are named."""
+        return self.every[:_NAMES]
+
+    @property
+    def more(self) -> int:
+        """How many more there are."""
+        return len(self.every) - len(self.first)
 
 
 class Entry(Struct, frozen=True):
@@ -66,14 +76,15 @@ class Entry(Struct, frozen=True):
 
 
 class Listed(Struct, frozen=True):
-    """The first entries of a list, and how many more there are."""
+    """The first entries of a list, how many more there are, and how many are about other nodes only."""
 
     entries: tuple[Entry, ...]
     more: int = 0
+    elsewhere: int = 0
 
     @property
     def count(self) -> int:
-        """How many entries there are in all."""
+        """How many entries there are of the chosen nodes."""
         return len(self.entries) + self.more
 
     @property
@@ -82,7 +93,7 @@ class Listed(Struct, frozen=True):
         return any(entry.red for entry in self.entries)
 
 
-def wrong(facts: PageFacts) -> Listed:
+def wrong(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
     """Return what is wrong, the worst first."""
     return _listed(
         [
@@ -101,7 +112,8 @@ def wrong(facts: PageFacts) -> Listed:
             *_broken(facts),
             *(Entry(Names(), unseen_line(unseen), "could not see") for unseen in facts.plan.unseen),
             *_unread(facts),
-        ]
+        ],
+        chosen,
     )
 
 
@@ -122,7 +134,7 @@ def _nobody_acts(facts: PageFacts) -> Iterator[Entry]:
         yield Entry(Names(), line.text)
 
 
-def past_misses(facts: PageFacts) -> Listed:
+def past_misses(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
     """Return the cases that ended badly in the last day, and how long ago: nothing is to be done for them."""
     return _listed(
         [
@@ -133,11 +145,12 @@ def past_misses(facts: PageFacts) -> Listed:
             )
             for case in facts.recent()
             if not case.outcome.good
-        ]
+        ],
+        chosen,
     )
 
 
-def next_steps(facts: PageFacts) -> Listed:
+def next_steps(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
     """Return what the plan has next, the earliest first. What happens to nodes at once has one entry."""
     plan = facts.plan
     ahead = plan_ahead(plan, plan.labels, facts.calendar, plan.now + AHEAD)
@@ -155,7 +168,8 @@ def next_steps(facts: PageFacts) -> Listed:
                 wait="now" if at <= plan.now else f"in {rounded(at - plan.now)}",
             )
             for (at, text), nodes in sorted(steps.items())
-        ]
+        ],
+        chosen,
     )
 
 
@@ -164,7 +178,7 @@ def openness(facts: PageFacts) -> str:
     return facts.calendar.at(facts.plan.now, None).because
 
 
-def asks(facts: PageFacts) -> Listed:
+def asks(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
     """Return what waits for a person: what can't wait, what is due soon, the rest in the order of the nodes.
 
     The same reason has one entry. Of one code, the reasons after the first few share an entry.
@@ -200,7 +214,7 @@ def asks(facts: PageFacts) -> Listed:
         red = key is not _LAST
         entries.append((key, Entry(_some(list(ask.nodes)), ask.because, left, who=ask.who, red=red)))
     entries.sort(key=lambda entry: entry[0])
-    return _listed([entry for _, entry in entries])
+    return _listed([entry for _, entry in entries], chosen)
 
 
 def _press_key(facts: PageFacts, node: NodePlan) -> tuple[bool, datetime]:
@@ -301,9 +315,17 @@ def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
         yield schedule.ends, "expected back"
 
 
-def _listed(entries: list[Entry]) -> Listed:
-    return Listed(tuple(entries[:_MOST]), max(len(entries) - _MOST, 0))
+def _listed(entries: list[Entry], chosen: Collection[str] | None) -> Listed:
+    """Return the entries about the chosen nodes (None: all), which come first, and those about no node."""
+    kept = []
+    for entry in entries:
+        every = entry.nodes.every
+        here = tuple(name for name in every if chosen is None or name in chosen)
+        if here or not every:
+            others = tuple(name for name in every if chosen is not None and name not in chosen)
+            kept.append(replace(entry, nodes=Names((*here, *others))))
+    return Listed(tuple(kept[:_MOST]), max(len(kept) - _MOST, 0), len(entries) - len(kept))
 
 
 def _some(names: list[str]) -> Names:
-    return Names(tuple(names[:_NAMES]), max(len(names) - _NAMES, 0))
+    return Names(tuple(names))

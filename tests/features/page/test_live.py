@@ -14,7 +14,7 @@ import pytest
 
 from jobs.runtime.process import Observer, Passed, Past
 from reconciler.features.page import html
-from reconciler.features.page.live import AGAIN, MOST_CASES, LivePage
+from reconciler.features.page.live import AGAIN, MOST_CASES, MOST_PAGES, LivePage
 from reconciler.model.errors import Unreachable
 from reconciler.model.plan import Plan
 from reconciler.model.readiness import KnownReadiness
@@ -60,9 +60,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     found: list[object] = []
     real = html.as_html
 
-    def counted(facts: Any) -> str:
+    def counted(facts: Any, *chosen: Any, **options: Any) -> str:
         found.append(facts)
-        return real(facts)
+        return real(facts, *chosen, **options)
 
     monkeypatch.setattr(html, "as_html", counted)
     return found
@@ -186,7 +186,24 @@ def test_a_browser_loads_the_page_again_unless_its_reader_stops_that(page: LiveP
     assert dict(loads.headers)["Refresh"] == "15"
     assert b'every 15s: <a href="?refresh=off">stop that</a>' in loads.body
     assert "Refresh" not in dict(stopped.headers)
-    assert b'<a href="/">do that</a>' in stopped.body
+    assert b'<a href="?">do that</a>' in stopped.body
+
+
+def test_a_page_with_a_filter_is_made_for_it_and_so_many_in_a_pass_at_most(
+    page: LivePage, made: list[object]
+) -> None:
+    page.after(PASSED)
+    for _ in range(2):
+        assert b'value="ledger"' in page.document("q=ledger&refresh=off").body
+    assert len(made) == 1
+    for number in range(MOST_PAGES):
+        page.document(f"q={number}")
+
+    refused = page.document("q=more")
+    assert (refused.status, b"Too many different filters" in refused.body) == ("429 Too Many Requests", True)
+    assert page.document().status == page.document("q=ledger&refresh=off").status == "200 OK"
+    page.after(Passed(replace(PLAN, mode="Finish"), SETTINGS))
+    assert page.document("q=more").status == "200 OK"
 
 
 def test_a_file_says_that_it_does_not_follow_what_happens(process: Process, tmp_path: Path) -> None:
@@ -234,7 +251,7 @@ def test_the_headers_permit_the_style_of_the_page_and_nothing_else(page: LivePag
 
     assert document.content_type == "text/html; charset=utf-8"
     assert headers["Content-Security-Policy"] == (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; "
         f"style-src 'sha256-{base64.b64encode(digest).decode()}'"
     )
     assert headers["Cache-Control"] == "no-store"

@@ -125,6 +125,20 @@ def test_the_page_comes_again_and_stays_where_its_reader_is(
         assert tab.evaluate("scrollY") == 900
 
 
+def test_the_form_leads_to_the_chosen_nodes(browser: Chromium, url: str) -> None:
+    with browser.tab(1280) as tab:
+        tab.open(url)
+        tab.evaluate("document.querySelector('.filter').open = true")
+        tab.evaluate("document.querySelector('input[name=q]').focus()")
+        tab.send("Input.insertText", text="ledger")
+        tab.evaluate("document.querySelector('form button').click()")
+        wait_for("the chosen nodes", lambda: "q=ledger" in tab.evaluate("location.search"))
+        wait_for("the page", lambda: tab.evaluate("document.readyState") == "complete")
+
+        assert tab.said == []
+        assert "Filter: 2 of 150 nodes" in tab.evaluate("document.body.innerText")
+
+
 def test_it_prints_in_black_on_white(browser: Chromium, url: str) -> None:
     with browser.tab(1280, dark=True) as tab:
         tab.open(url)
