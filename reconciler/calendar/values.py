@@ -273,7 +273,8 @@ def parse_zone(value: object) -> ZoneInfo:
             f"{wrong}; write the zone of a city, like Europe/Berlin, or {fixed}, whose clocks never change"
         )
     # The similar name of an abbreviation is that of a zone hours away.
-    raise ValueError(f"{wrong}{'' if value.isupper() else near(value, _zones())}")
+    meant = "" if value.isupper() else near(value, _zones())
+    raise ValueError(f"{wrong}{meant or '; write the zone of a city, like Europe/Berlin'}")
 
 
 def is_fixed(zone: ZoneInfo) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from functools import cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 # From windowsZones.xml of Unicode's CLDR, the zone of each territory 001; each name ends in " Standard Time".
+# CLDR keeps the first name of a zone. These are the names of today: not each machine has the old ones.
 _WINDOWS = dict(
     line.strip().split("=")
     for line in """
@@ -21,7 +22,7 @@ _WINDOWS = dict(
     Arab=Asia/Riyadh
     Arabian=Asia/Dubai
     Arabic=Asia/Baghdad
-    Argentina=America/Buenos_Aires
+    Argentina=America/Argentina/Buenos_Aires
     Astrakhan=Europe/Astrakhan
     Atlantic=America/Halifax
     Aus Central W.=Australia/Eucla
@@ -55,16 +56,16 @@ _WINDOWS = dict(
     Eastern=America/New_York
     Egypt=Africa/Cairo
     Ekaterinburg=Asia/Yekaterinburg
-    FLE=Europe/Kiev
+    FLE=Europe/Kyiv
     Fiji=Pacific/Fiji
     GMT=Europe/London
     GTB=Europe/Bucharest
     Georgian=Asia/Tbilisi
-    Greenland=America/Godthab
+    Greenland=America/Nuuk
     Greenwich=Atlantic/Reykjavik
     Haiti=America/Port-au-Prince
     Hawaiian=Pacific/Honolulu
-    India=Asia/Calcutta
+    India=Asia/Kolkata
     Iran=Asia/Tehran
     Israel=Asia/Jerusalem
     Jordan=Asia/Amman
@@ -82,10 +83,10 @@ _WINDOWS = dict(
     Montevideo=America/Montevideo
     Morocco=Africa/Casablanca
     Mountain=America/Denver
-    Myanmar=Asia/Rangoon
+    Myanmar=Asia/Yangon
     N. Central Asia=Asia/Novosibirsk
     Namibia=Africa/Windhoek
-    Nepal=Asia/Katmandu
+    Nepal=Asia/Kathmandu
     New Zealand=Pacific/Auckland
     Newfoundland=America/St_Johns
     Norfolk=Pacific/Norfolk
@@ -124,7 +125,7 @@ _WINDOWS = dict(
     Transbaikal=Asia/Chita
     Turkey=Europe/Istanbul
     Turks And Caicos=America/Grand_Turk
-    US Eastern=America/Indianapolis
+    US Eastern=America/Indiana/Indianapolis
     US Mountain=America/Phoenix
     Ulaanbaatar=Asia/Ulaanbaatar
     Venezuela=America/Caracas
@@ -146,12 +147,15 @@ _MOST = 4
 
 
 def meant_by(word: str) -> tuple[str, ...]:
-    """Return the IANA zones that such a name may mean; none for any other name."""
+    """Return the IANA zones that such a name, or that of a city, may mean; none for any other name."""
     windows = re.sub(r" (Standard|Daylight) Time$", "", word.strip(), flags=re.IGNORECASE).casefold()
     for name, zone in _WINDOWS.items():
-        if windows == name.casefold() and windows != word.strip().casefold():
+        if windows == name.casefold():
             return (zone,)
-    found = _abbreviations().get(word.strip().upper(), ())
+    city = re.sub(r"[ _]+", "_", word.strip()).casefold()
+    found = _abbreviations().get(word.strip().upper(), ()) or [
+        zone for zone in available_timezones() if "/" in zone and zone.rpartition("/")[2].casefold() == city
+    ]
     return tuple(sorted(found, key=_rank))[:_MOST]
 
 
@@ -171,6 +175,8 @@ _FIRST = (
     "America/Denver",
     "America/Los_Angeles",
     "Europe/London",
+    "Asia/Shanghai",
+    "Pacific/Honolulu",
 )
 
 

@@ -79,7 +79,9 @@ def _origin(paths: str, contents: Iterable[Mapping[str, Any]], context: str | No
         for entries, kind in ((contexts, "context"), (clusters, "cluster")):
             for entry in content.get(f"{kind}s") or ():
                 entries.setdefault(str(entry["name"]), entry[kind])
-    known = f"it has {', '.join(sorted(contexts))}" if contexts else "it has none"
+    if not contexts:
+        raise Unauthorized(f"{paths} names no cluster: it has no contexts; --kubeconfig names another")
+    known = f"it has {', '.join(sorted(contexts))}"
     if not named:
         raise Unauthorized(f"{paths} names no current context; give --context: {known}")
     if named not in contexts:

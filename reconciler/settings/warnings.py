@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 from reconciler.calendar.occurrences import HORIZON
 from reconciler.calendar.values import Limit, format_duration, is_fixed
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
+from reconciler.calendar.zone_names import meant_by
 from reconciler.model.event import Kind
 from reconciler.settings.go_templates import KNOWN, mistake_in, printed_whole
 from reconciler.settings.loose import WITHOUT_EFFECT, ignored_keys
@@ -220,7 +221,8 @@ def _zones(section: BaseModel, path: Path = ()) -> Iterator[Warned]:
             offset = datetime(2026, 7, 1, tzinfo=value).utcoffset() or timedelta()
             hours = int(offset / timedelta(hours=1))
             message = f"{value.key} is UTC{hours:+03}:00 all year, without summer time"
-            yield Warned(spelt(here), message, "write the zone of a city, like America/New_York")
+            city = next(iter(meant_by(value.key)), "America/New_York")
+            yield Warned(spelt(here), message, f"write the zone of a city, like {city}")
         below = (
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
         )

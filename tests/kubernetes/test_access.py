@@ -362,7 +362,7 @@ def test_a_plain_kubeconfig_leaves_the_official_package_unloaded(tmp_path: Path)
             "an entry of users has no name",
             id="a user without a name",
         ),
-        pytest.param("kind: Config", "names no current context; give --context: it has none", id="empty"),
+        pytest.param("kind: Config", "names no cluster: it has no contexts; --kubeconfig", id="empty"),
     ],
 )
 def test_what_is_no_kubeconfig_is_said_in_words(tmp_path: Path, text: str, said: str) -> None:

@@ -78,11 +78,18 @@ timeZone: PST
 | f:1:1: timeZone: 'PST' is not an IANA time zone; did you mean America/Los_Angeles or America/Vancouver?
 timeZone: W. Europe Standard Time
 | f:1:1: timeZone: 'W. Europe Standard Time' is not an IANA time zone; did you mean Europe/Berlin?
+timeZone: W. Europe
+| f:1:1: timeZone: 'W. Europe' is not an IANA time zone; did you mean Europe/Berlin?
 timeZone: UTC+1
 | f:1:1: timeZone: 'UTC+1' is not an IANA time zone; write the zone of a city, like Europe/Berlin, or
 | Etc/GMT-1, whose clocks never change
+timeZone: CST
+| f:1:1: timeZone: 'CST' is not an IANA time zone; did you mean America/Chicago or Asia/Shanghai or
+| America/Guatemala or America/Havana?
+timeZone: New York
+| f:1:1: timeZone: 'New York' is not an IANA time zone; did you mean America/New_York?
 timeZone: XYZ
-| f:1:1: timeZone: 'XYZ' is not an IANA time zone
+| f:1:1: timeZone: 'XYZ' is not an IANA time zone; write the zone of a city, like Europe/Berlin
 adopt: mechanic
 | f:1:1: adopt: 'mechanic' is not a list; write it like ['mechanic']
 uncordon: 2m

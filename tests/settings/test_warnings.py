@@ -34,6 +34,8 @@ conditions: {KernelReady: {for: 10m}}
 | status: "False", or status: "True" if True is the fault
 timeZone: EST
 | timeZone: EST is UTC-05:00 all year, without summer time; write the zone of a city
+timeZone: HST
+| timeZone: HST is UTC-10:00 all year, without summer time; write the zone of a city, like Pacific/Honolulu
 windows: [{days: [sat], timeZone: Etc/GMT-1}]
 | windows[0].timeZone: Etc/GMT-1 is UTC+01:00 all year, without summer time; write the zone of a city
 notAllowed: [{name: old, start: 2020-12-01, end: 2021-01-01}]
