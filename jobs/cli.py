@@ -122,7 +122,9 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group(
-    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+    epilog="Begin with `reconciler plan` for all nodes, and `reconciler explain NODE` for one.",
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.option(
     "--version",

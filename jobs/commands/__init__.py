@@ -27,15 +27,15 @@ def _named(face: ModuleType) -> Mapping[str, Command]:
 
 _OF_THE_CORE: Mapping[str, Command] = MappingProxyType(
     {
-        "agent": Command(SET_UP, "Publish the scheduled events of this node's VM, for a DaemonSet.", "agent"),
+        "agent": Command(SET_UP, "Publish the scheduled events of this node's VM.", "agent"),
         "check-config": Command(
             SET_UP,
-            "Print all mistakes in a settings file, or what happens to each kind of event.",
+            "Print all mistakes in a settings file, or what it means.",
             "check-config FILE",
             "What do these settings do?",
         ),
         "completion": Command(
-            SET_UP, "Print what completes commands in bash, zsh or fish, or in kubectl.", "completion bash"
+            SET_UP, "Print what completes commands in bash, zsh, fish or kubectl.", "completion bash"
         ),
         "demo": Command(SET_UP, "Play a day of a simulated AKS cluster in seconds.", "demo"),
         "drain": Command(
@@ -53,22 +53,12 @@ _OF_THE_CORE: Mapping[str, Command] = MappingProxyType(
             ACT, "Uncordon nodes, and remove the reconciler's labels and annotations.", "release NODE"
         ),
         "report": Command(
-            SEE,
-            "Print what a pass would do and why, with a preview of drains. It only reads the cluster.",
-            "report --only held",
+            SEE, "Print what a pass would do and why. It only reads the cluster.", "report --only held"
         ),
         "schema": Command(SET_UP, "Print the JSON Schema of the settings file, for editors.", "schema"),
-        "serve": Command(
-            SET_UP,
-            "Run passes until stopped, for a Deployment: on a schedule, and when a node changes.",
-            "serve --config FILE",
-        ),
+        "serve": Command(SET_UP, "Run passes until stopped, for a Deployment.", "serve --config FILE"),
         "sweep": Command(SET_UP, "Run one pass over all nodes, for a CronJob.", "sweep --config FILE"),
-        "windows": Command(
-            PLAN,
-            "Print whether a drain may start at a moment, why, the next openings, and a chart.",
-            "windows",
-        ),
+        "windows": Command(PLAN, "Print whether a drain may start at a moment, and what is next.", "windows"),
     }
 )
 """Each with its words in `reconciler --help`; `command` in check_config.py is `check-config`, and so on."""

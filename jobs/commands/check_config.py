@@ -37,7 +37,7 @@ from reconciler.settings.warnings import warnings
 )
 @options.cluster
 def command(config: SettingsSource, strict: bool, permissions: bool, target: Target) -> int:
-    """Print all mistakes in a settings file, or what happens to each kind of event.
+    """Print all mistakes in a settings file, or what it means.
 
     Warnings, on stderr, are about valid settings that probably do something else than meant, about
     permissions that the cluster does not grant, and about nodes of the cluster that they no longer manage.

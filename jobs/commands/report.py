@@ -84,10 +84,10 @@ def command(
     way: _Way,
     given: Mapping[str, Any],
 ) -> int:
-    """Print what a pass would do and why, with a preview of drains. It only reads the cluster.
+    """Print what a pass would do and why. It only reads the cluster.
 
-    It writes nothing there but a ConfigMap that --out names. NODES and --namespace limit the rows, not
-    the counts.
+    It also previews drains, and writes nothing there but a ConfigMap that --out names. NODES and --namespace
+    limit the rows, not the counts.
     """
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")

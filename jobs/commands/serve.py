@@ -99,9 +99,9 @@ def command(
     log_level: str,
     given: Mapping[str, Any],
 ) -> int:
-    """Run passes until stopped, for a Deployment: on a schedule, and when a node changes.
+    """Run passes until stopped, for a Deployment.
 
-    See docs/operating.md.
+    Passes run on a schedule, and when a node changes. See docs/operating.md.
     """
     return serve(config, target, listen=listen, every=every, log_level=Level(log_level), given=given)
 

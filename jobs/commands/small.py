@@ -12,9 +12,9 @@ from jobs.runtime.output import print_text
 @click.command("agent", context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def agent(arguments: tuple[str, ...]) -> int:
-    """Publish the scheduled events of this node's VM, for a DaemonSet.
+    """Publish the scheduled events of this node's VM.
 
-    See docs/agent.md for its options.
+    It is for a DaemonSet; docs/agent.md has its options.
     """
     # In the DaemonSet, `jobs/__main__.py` starts it directly.
     from jobs.agent.program import main
@@ -25,7 +25,7 @@ def agent(arguments: tuple[str, ...]) -> int:
 @click.command("completion")
 @click.argument("shell", type=click.Choice([*SHELLS, "kubectl"]))
 def completion(shell: str) -> int:
-    """Print what completes commands in bash, zsh or fish, or in kubectl.
+    """Print what completes commands in bash, zsh, fish or kubectl.
 
     Load it in the start file of the shell; for kubectl, save it as kubectl_complete-maintenance in PATH.
     """

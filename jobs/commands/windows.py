@@ -38,7 +38,7 @@ from reconciler.settings.explain import parse_at, windows_as_data, windows_as_te
 def command(
     config: SettingsSource | None, target: Target, at: str | None, labels: tuple[str, ...], output: str
 ) -> int:
-    """Print whether a drain may start at a moment, why, the next openings, and a chart.
+    """Print whether a drain may start at a moment, and what is next.
 
     A column of the chart is open if a drain may start in it.
     """

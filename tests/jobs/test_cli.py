@@ -67,6 +67,19 @@ def test_the_help_answers_a_question_in_each_of_its_four_groups(capsys: pytest.C
     assert sorted(lines) == sorted(COMMANDS)
 
 
+def test_on_80_columns_each_command_is_one_line_and_the_last_lines_say_where_to_begin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+
+    out = capsys.readouterr().out
+    assert re.findall(r"^   {7,}\S.*", out, flags=re.M) == []
+    assert "Begin with `reconciler plan` for all nodes, and `reconciler explain NODE` for one." in out[
+        -200:
+    ].replace("\n ", "")
+
+
 def test_every_file_is_a_command_of_the_list() -> None:
     files = {path.stem for path in (ROOT / "jobs" / "commands").glob("*.py")} - {"__init__", "small"}
     of_plugins = {

@@ -4,14 +4,10 @@ from reconciler.plugins import ACT, Command
 
 COMMANDS = {
     "approve": Command(
-        ACT,
-        "Approve the drains for the events that are reported now, or withdraw the approval.",
-        "approve NODE",
+        ACT, "Approve drains for what is announced now, or withdraw the approval.", "approve NODE"
     ),
     "defer": Command(
-        ACT,
-        "Put the drain of nodes off until a moment, or until a deadline that comes first.",
-        "defer NODE --until 4h",
+        ACT, "Put the drain of nodes off until a moment, or an earlier deadline.", "defer NODE --until 4h"
     ),
     "hold": Command(
         ACT,

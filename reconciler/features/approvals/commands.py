@@ -214,7 +214,7 @@ def hold(given: Given, until: str | None, reason: str, stops: bool) -> int:
 @click.option("--until", required=True, help=_WHEN)
 @_reason
 def defer(given: Given, until: str, reason: str) -> int:
-    """Put the drain of nodes off until a moment, or until a deadline that comes first.
+    """Put the drain of nodes off until a moment, or an earlier deadline.
 
     `reconciler hold` also keeps a drain from a start at its deadline.
     """
@@ -255,7 +255,7 @@ def resume(given: Given) -> int:
 @_reason
 @click.option("--cancel", is_flag=True, help="Withdraw the approval.")
 def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
-    """Approve the drains for the events that are reported now, or withdraw the approval.
+    """Approve drains for what is announced now, or withdraw the approval.
 
     It approves the events that the nodes report now and that need an approval by the settings. A node that
     you name is also approved for its workflows, if the settings have a check `approved`. The exit code is 1

@@ -4,9 +4,7 @@ from reconciler.plugins import SEE, Command
 
 COMMANDS = {
     "history": Command(
-        SEE,
-        "Sum up the cases that have ended, from files of --history or from logs of serve.",
-        "history FILE --since 30d",
+        SEE, "Sum up the cases that have ended, from --history or logs of serve.", "history FILE --since 30d"
     )
 }
 

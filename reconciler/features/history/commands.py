@@ -27,7 +27,7 @@ _TOO_MANY = f"more than {MOST_CASES} cases are too many to sum up at once; name 
 @click.option("--since", type=options.DURATION, help="Only cases that ended in this time, such as 30d.")
 @options.output
 def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> int:
-    """Sum up the cases that have ended, from files of --history or from logs of serve.
+    """Sum up the cases that have ended, from --history or logs of serve.
 
     FILE - is stdin. A line that can't be read is named on stderr, and the others count. At most 100,000 cases
     are summed up, and a line has at most 64 KiB.

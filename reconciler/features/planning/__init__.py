@@ -5,7 +5,7 @@ from reconciler.plugins import PLAN, Command
 COMMANDS = {
     "plan": Command(
         PLAN,
-        "Print what will start when, as a table and a chart. It only reads the cluster.",
+        "Print what will start when, as a table and a chart.",
         "plan --until 2d",
         "Which drain starts when?",
     )

@@ -123,9 +123,10 @@ class Chosen(Struct, frozen=True):
     options.watch,
 )
 def plan(chosen: Chosen, config: SettingsSource | None, target: Target, until: timedelta, way: _Way) -> int:
-    """Print what will start when, as a table and a chart. It only reads the cluster.
+    """Print what will start when, as a table and a chart.
 
-    NODES limit the rows. The end of a node's name is enough if one node has it, such as 000001.
+    It only reads the cluster. NODES limit the rows. The end of a node's name is enough if one node has it,
+    such as 000001.
     `plan -n shop` says which pods of the namespace shop move, when, and what keeps the others.
     """
 

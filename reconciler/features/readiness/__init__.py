@@ -7,11 +7,7 @@ was found by workload.
 from reconciler.plugins import PLAN, Command
 
 COMMANDS = {
-    "readiness": Command(
-        PLAN,
-        "Print what keeps nodes from a drain, by workload. It changes nothing in the cluster.",
-        "readiness --strict",
-    )
+    "readiness": Command(PLAN, "Print what keeps nodes from a drain, by workload.", "readiness --strict")
 }
 
 SYNONYMS = {"ready": "readiness", "pdb": "readiness", "preflight": "readiness"}

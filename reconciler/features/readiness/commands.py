@@ -46,7 +46,10 @@ def readiness(
     strict: bool,
     ask_webhooks: bool,
 ) -> int:
-    """Print what keeps nodes from a drain, by workload. It changes nothing in the cluster."""
+    """Print what keeps nodes from a drain, by workload.
+
+    It changes nothing in the cluster.
+    """
     policy = settings_in_use(config, target, datetime.now(UTC))
     answer, reconciler = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
     document = policy.named_in({**to_document(answer), "reconciler": reconciler_value(reconciler)})

@@ -4,11 +4,7 @@ from reconciler.plugins import SEE, Command
 
 COMMANDS = {
     "record": Command(
-        SEE,
-        "Write what a node says, and the decision about it, to a file without names that can be sent.",
-        "record NODE --out FILE",
+        SEE, "Write what a node says to a file without names that can be sent.", "record NODE --out FILE"
     ),
-    "replay": Command(
-        SEE, "Print what this program decides about a recorded node, and whether that differs.", "replay FILE"
-    ),
+    "replay": Command(SEE, "Print what is decided about a recorded node, and what differs.", "replay FILE"),
 }

@@ -55,10 +55,10 @@ READ_IT = "read it before you send it; `reconciler replay FILE` shows what a dev
 def record(
     node: str, config: SettingsSource | None, target: Target, out: Path | None, show_replaced: bool
 ) -> int:
-    """Write what a node says, and the decision about it, to a file without names that can be sent.
+    """Write what a node says to a file without names that can be sent.
 
-    Each word that is not public is replaced by a stand-in. It only reads the cluster, and needs no more
-    permissions than `reconciler report`.
+    The file also has the decision about the node. Each word that is not public is replaced by a stand-in.
+    It only reads the cluster, and needs no more permissions than `reconciler report`.
     """
     if out is not None:
         check_output(out)
@@ -130,7 +130,7 @@ def _replayed(what: Recorded) -> tuple[Explanation, dict[str, object]]:
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @options.output
 def replay(file: Path, output: str) -> int:
-    """Print what this program decides about a recorded node, and whether that differs.
+    """Print what is decided about a recorded node, and what differs.
 
     FILE - is stdin. It asks no cluster. The exit code is 1 if the decision differs from the recorded one.
     """

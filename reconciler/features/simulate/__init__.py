@@ -5,7 +5,7 @@ from reconciler.plugins import PLAN, Command
 COMMANDS = {
     "simulate": Command(
         PLAN,
-        "Play months of maintenance against a policy, and compare it with another one.",
+        "Play months of maintenance against a policy, or compare two.",
         "simulate --config FILE --made-up 1",
     )
 }

@@ -88,7 +88,7 @@ _asked = options.as_one(
 def simulate(
     config: SettingsSource | None, against: SettingsSource | None, asked: _Asked, target: Target, output: str
 ) -> int:
-    """Play months of maintenance against a policy, and compare it with another one.
+    """Play months of maintenance against a policy, or compare two.
 
     No node of a cluster is read or written. At most 100,000 events are played.
     """
