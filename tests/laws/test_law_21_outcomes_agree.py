@@ -75,7 +75,7 @@ def test_history_metrics_and_page_agree_on_a_case(
     assert said == (set() if outcome.good else {outcome})
 
 
-@pytest.mark.parametrize("place", ["docs/metrics.md", "k8s/monitoring/rules.yaml", "the dashboard"])
+@pytest.mark.parametrize("place", ["docs/metrics.md", "the dashboard"])
 def test_each_query_about_outcomes_has_the_same_meaning_of_in_time(place: str) -> None:
     text = json.dumps(dashboard()) if place == "the dashboard" else (ROOT / place).read_text(encoding="utf-8")
     sets = {frozenset(one.split("|")) for one in _SERIES.findall(text)}

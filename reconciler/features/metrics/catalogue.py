@@ -154,6 +154,14 @@ EVICTIONS_REFUSED = _counter(
     "evictions_refused_total", "Evictions that were refused, by the reason.", "reason"
 )
 CASES = _counter("cases_total", "Cases that have ended, by what became of them.", "kind", "outcome")
+CASE_MISSED = _gauge(
+    "case_missed_timestamp_seconds",
+    "When a case ended whose node was not drained in time; for an hour.",
+    "node",
+    "kind",
+    "outcome",
+    unit=_SECONDS,
+)
 BUDGET_PLACES = _gauge("budget_places", "How many nodes may be out of service at once.")
 BUDGET_PLACES_TAKEN = _gauge("budget_places_taken", "How many nodes are out of service.")
 SOURCE_LAST_ANSWER = _gauge(

@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
@@ -32,6 +32,7 @@ from reconciler.features.metrics.samples import (
     count_failures,
     failure_samples,
     held_since,
+    missed_samples,
     open_kinds,
     pass_samples,
     process_samples,
@@ -51,6 +52,12 @@ SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
 
 SENT, NOT_SENT = "sent", "failed"
 """The results of an attempt to send notices."""
+
+MISSED_FOR = timedelta(hours=1)
+"""How long a case that was missed is shown after its end: its node may be gone."""
+
+MISSED_SHOWN = 100
+"""Such cases that are shown at most, those that ended last."""
 
 _DRAINS = {phase: phase.value.replace(" ", "_") for phase in Phase if phase is not Phase.RUNNING}
 
@@ -88,6 +95,7 @@ class Meter(Observer):
         self._dropped = 0
         self._failures: Counter[str] = Counter()
         self._began: dict[str, datetime] = {}
+        self._missed: tuple[EndedCase, ...] = ()
         self._ended: dict[str, _Counted] = {}
         self._open = ExitStack()
         for result in (SUCCEEDED, STANDBY, FAILED):
@@ -172,6 +180,7 @@ class Meter(Observer):
         if self._holds is not None:
             self._holds = held_since(self._holds, plan)
         self._pass = PassView(plan, drains, self._holds or {})
+        self._missed = tuple(case for case in self._missed if plan.now - case.times.ended < MISSED_FOR)
         for labels, count in count_answers(plan):
             self._counters.add(catalogue.SOURCE_ANSWERS, *labels, by=count)
         failures = Counter(self._failures)
@@ -211,6 +220,8 @@ class Meter(Observer):
         """Count cases that have ended."""
         for case in cases:
             self._counters.add(catalogue.CASES, case.kind, case.outcome.value)
+        missed = [case for case in (*self._missed, *cases) if not case.outcome.good]
+        self._missed = tuple(missed[-MISSED_SHOWN:])
 
     def refused(self, reason: str) -> None:
         """Count an eviction that was refused."""
@@ -244,7 +255,11 @@ class Meter(Observer):
 
     def _samples(self) -> tuple[Sample, ...]:
         shown = self._pass
-        others = (*shuffle_samples(self._shuffles), *failure_samples(self._failures))
+        others = (
+            *shuffle_samples(self._shuffles),
+            *failure_samples(self._failures),
+            *missed_samples(self._missed),
+        )
         found = (*process_samples(self._process), *others)
         return found if shown is None else (*found, *pass_samples(shown))
 

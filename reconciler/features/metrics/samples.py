@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.catalogue import Family
 from reconciler.model.drains import DrainProgress, Phase
-from reconciler.model.ended_case import leading_kind
+from reconciler.model.ended_case import EndedCase, leading_kind
 from reconciler.model.plan import NodePlan, Plan, Verdict
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
@@ -220,6 +220,13 @@ def failure_samples(failures: Mapping[str, int]) -> Iterator[Sample]:
     """Yield how often checks of a workflow could not be answered, by its name."""
     for profile, count in sorted(failures.items()):
         yield Sample(catalogue.TRANSITION_FAILURES, count, (profile,))
+
+
+def missed_samples(cases: Iterable[EndedCase]) -> Iterator[Sample]:
+    """Yield when each of these cases ended, whose nodes were not drained in time."""
+    last = {(case.place.node, case.kind, case.outcome.value): case.times.ended for case in cases}
+    for labels, at in sorted(last.items()):
+        yield Sample(catalogue.CASE_MISSED, at.timestamp(), labels)
 
 
 def count_failures(plan: Plan) -> Iterable[tuple[str, int]]:

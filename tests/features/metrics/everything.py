@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconciler.features.metrics.metering import Meter
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, Phase
 from reconciler.model.event import Kind
@@ -56,7 +57,7 @@ def full(meter: Meter) -> None:
     beside = Reconciler(others=("second",))
     meter.shows(replace(shown, nodes=(*shown.nodes, done), reconciler=beside), drains)
     meter.succeeded(0.2, NOW)
-    meter.keep([ended("a")])
+    meter.keep([ended("a"), ended("b", outcome=CaseResult.MISSED)])
     meter.refused("budget")
     meter.notice("slack", sent=True)
     meter.waiting(3)

@@ -141,6 +141,18 @@ def test_cases_that_end_are_counted_by_kind_and_outcome(meter: Meter) -> None:
     assert found["cases_total", ("Preempt", "drained")] == 1
 
 
+def test_a_case_that_was_missed_names_its_node_for_an_hour(meter: Meter) -> None:
+    meter.keep([ended("a", outcome=CaseResult.MISSED, at=NOW), ended("b", at=NOW)])
+    meter.shows(planned(snapshot(), now=NOW), {})
+    missed = {
+        labels: value for (name, labels), value in shown(meter).items() if name.startswith("case_missed")
+    }
+    assert missed == {("Reboot", "a", "missed"): NOW.timestamp()}
+
+    meter.shows(planned(snapshot(), now=NOW + minutes(61)), {})
+    assert not any(name.startswith("case_missed") for name, _ in shown(meter))
+
+
 def test_an_open_case_has_the_series_of_its_end_before_it_ends(meter: Meter) -> None:
     meter.shows(with_case(), {})
 
