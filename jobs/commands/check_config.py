@@ -109,6 +109,7 @@ def _in_cluster(
     """
     from reconciler.kubernetes.access import is_plain
     from reconciler.kubernetes.cluster import Cluster
+    from reconciler.kubernetes.cluster_name import name_cluster
     from reconciler.kubernetes.config_maps import read_installed
 
     not_compared = f"note: {config}: not compared with the nodes of the cluster"
@@ -118,6 +119,7 @@ def _in_cluster(
     try:
         with connected(target) as connection:
             wanted = Wanted(settings.condition_types(), settings.keys.prefix, labels=None)
+            name_cluster(connection, settings.cluster)
             nodes = Cluster(connection, namespace=target.namespace).nodes(wanted)
             installed = read_installed(connection, target.namespace)
     except ClusterError as error:
@@ -132,7 +134,8 @@ def _in_cluster(
         before = None
     lost = selects_none(covered) if before is None else losses(coverage_of(before, counted), covered)
     questions = {each.key: each for each in (*nodes_to_question(settings, nodes), *lost)}
-    words = ["", "In the cluster", *nodes_in_words(settings, nodes)]
+    context = f", context {connection.origin.context}" if connection.origin.context else ""
+    words = ["", f"In the cluster {connection.cluster}{context}", *nodes_in_words(settings, nodes)]
     return words, [*questions.values()]
 
 

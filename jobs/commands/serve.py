@@ -36,6 +36,7 @@ from jobs.runtime.process import (
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
 from reconciler.kubernetes.beside import ThreadsBeside
+from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Sighting
 from reconciler.kubernetes.node_store import NodeStore
@@ -266,10 +267,11 @@ class Serving:
 
     def __enter__(self) -> Serving:
         """Start, with the first pass at once."""
+        cluster = self._named()
         if self._settings.rejected:
-            PassLog.settings_rejected(self._settings.rejected, self._settings)
+            PassLog.settings_rejected(self._settings.rejected, self._settings, cluster)
         else:
-            PassLog.settings_loaded(self._settings)
+            PassLog.settings_loaded(self._settings, cluster)
         self._files.__enter__()
         self._nodes.__enter__()
         self._loop.__enter__()
@@ -291,6 +293,12 @@ class Serving:
             things.callback(self._leave)
             things.push(self._loop)
             things.push(self._files)
+
+    def _named(self) -> str:
+        """Return what the cluster is called, after a look at what says it."""
+        connection, _ = self._cluster
+        name_cluster(connection, self._settings.cluster)
+        return connection.cluster
 
     @property
     def _settings(self) -> Settings:
@@ -415,13 +423,14 @@ class Serving:
     def _reload(self) -> None:
         """Load the settings again if the file has changed. Invalid settings are reported, and not used."""
         found = self._file.look()
+        cluster = self._named()
         if found is Look.SAME:
             return
         if found is Look.REJECTED:
             because = self._file.rejection.because if self._file.rejection is not None else ""
-            PassLog.settings_rejected(because, self._settings)
+            PassLog.settings_rejected(because, self._settings, cluster)
             return
-        PassLog.settings_loaded(self._settings)
+        PassLog.settings_loaded(self._settings, cluster)
         if found is Look.RESTORED:
             return
         if self._acting is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,6 +21,7 @@ from reconciler import __version__
 from reconciler.drain.drainer.requests import refusal_reason
 from reconciler.kubernetes.beside import PATIENCE
 from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock, Sighting, read_rivals
@@ -242,7 +243,7 @@ class Acting:
             self.drainer,
             **{
                 **ports,
-                "history": self._observers,
+                "history": self,
                 "itself": self._itself,
                 "reconciler": replace(
                     acting_now(self._wiring.connection, self.settings, self._clock.now()),
@@ -263,7 +264,7 @@ class Acting:
         store = self._following.store if self._following is not None else None
         plan, outcomes = run_pass(outside, self.settings, self._clock.now(), store)
         if deleted := self._open_cases.after(plan):
-            self._observers.keep(deleted)
+            self.keep(deleted)
         notes = [
             note
             for companion in self._companions
@@ -305,6 +306,11 @@ class Acting:
         listed = evictions.listed(node)
         return NodeRead(listed[0], self._clock.now() - timedelta(seconds=listed[1])) if listed else None
 
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        """Hand the cases that have ended on to the observers, with the name of the cluster."""
+        cluster = self._wiring.connection.known_cluster
+        self._observers.keep([replace(case, place=replace(case.place, cluster=cluster)) for case in cases])
+
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""
         return not self.drainer.wait(0)
@@ -325,11 +331,12 @@ class Acting:
 
 def acting_now(connection: Connection, settings: Settings, now: datetime) -> Reconciler:
     """Return who acts on the nodes in a pass that this process makes `now` (aware)."""
+    name_cluster(connection, settings.cluster)
     return Reconciler(
         Running.RUNNING,
         last_pass=now,
         mode=settings.mode.value,
-        cluster=settings.cluster or connection.cluster,
+        cluster=connection.cluster,
         context=connection.origin.context,
         because="",
     )

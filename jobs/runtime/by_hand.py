@@ -33,7 +33,6 @@ from reconciler.model.ports import Notification
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NAMES, NodeWrite, WriteAnswer, other_prefixes, own_keys
 from reconciler.report.lines import first_of
-from reconciler.report.people import for_any
 from reconciler.report.text import shown
 
 if TYPE_CHECKING:
@@ -104,6 +103,9 @@ def echo_each(answers: Iterable[Said], zone: ZoneInfo = _UTC) -> None:
 
     Without a terminal, that line names all of them.
     """
+    # It loads the settings, which a drain by hand does not need.
+    from reconciler.report.people import for_any
+
     alike: dict[tuple[str, bool], list[Said]] = {}
     for said in answers:
         alike.setdefault((for_any(said.node, said.text), said.ok), []).append(said)

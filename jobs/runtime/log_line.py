@@ -186,6 +186,7 @@ class LogField(StrEnum):
     DEADLINE = "deadline"
     DRY_RUN = "dryRun"
     HOLDER = "holder"
+    CLUSTER = "cluster"
     MODE = "mode"
     SETTINGS = "settings"
     AGAIN_IN_SECONDS = "againInSeconds"

@@ -135,20 +135,23 @@ class PassLog:
         PassLog.write(LogEvent.HISTORY_FAILED, level=Level.ERROR, because=because)
 
     @staticmethod
-    def settings_loaded(settings: Settings) -> None:
+    def settings_loaded(settings: Settings, cluster: str) -> None:
         """Log which settings apply from now on; a file that never does anything is a warning."""
         mode, version, nothing = settings.mode.value, _version(settings.version), does_nothing(settings)
         level, because = (Level.WARNING, {"because": f"profiles: {nothing}"}) if nothing else (Level.INFO, {})
-        PassLog.write(LogEvent.SETTINGS_LOADED, level=level, mode=mode, settings=version, **because)
+        PassLog.write(
+            LogEvent.SETTINGS_LOADED, level=level, mode=mode, settings=version, cluster=cluster, **because
+        )
 
     @staticmethod
-    def settings_rejected(because: str, in_force: Settings) -> None:
+    def settings_rejected(because: str, in_force: Settings, cluster: str) -> None:
         """Log that settings are invalid, and which ones still apply."""
         PassLog.write(
             LogEvent.NO_SETTINGS if in_force.rejected else LogEvent.SETTINGS_REJECTED,
             level=Level.ERROR,
             because=because,
             settings=_version(in_force.version),
+            cluster=cluster,
         )
 
     def _failed(self, event: LogEvent, error: Exception) -> None:

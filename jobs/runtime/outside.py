@@ -15,6 +15,7 @@ from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import read_reconciler, read_rivals
 from reconciler.kubernetes.node_store import NodeStore
@@ -127,9 +128,10 @@ def reconciler_of(connection: Connection, target: Target, settings: Settings | N
 
     Raises Unreachable and Unauthorized.
     """
+    if settings is not None:
+        name_cluster(connection, settings.cluster)
     observes = settings is not None and settings.version is not None and settings.mode is Mode.OBSERVE
-    read = read_reconciler(connection, target.namespace, ServerClock(connection).now, observes=observes)
-    return read if settings is None else replace(read, cluster=settings.cluster or read.cluster)
+    return read_reconciler(connection, target.namespace, ServerClock(connection).now, observes=observes)
 
 
 Factory = Callable[[Settings, Guard | None], SourceClient]

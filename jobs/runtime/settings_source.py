@@ -18,6 +18,7 @@ from jobs.runtime.environment import Target, VariablesAsWritten, connected, itse
 from jobs.runtime.output import echo, for_programs, width
 from jobs.runtime.process import first, own_pod_events
 from reconciler.kubernetes.cluster import Cluster
+from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarText, ConfigMapName, Holder, KeptCalendar
@@ -162,12 +163,15 @@ class SettingsInUse(Struct, frozen=True):
 
     `defaults` is the first line of the output where they are the default settings, empty where they are not.
     `text` is what they were read from, without the values of variables; empty for the default settings.
+    `cluster` and `context` name the cluster that was asked for them, empty if none was.
     """
 
     settings: Settings
     source: str
     defaults: str = ""
     text: str = ""
+    cluster: str = ""
+    context: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -181,6 +185,8 @@ class SettingsInUse(Struct, frozen=True):
             "source": self.source,
             "hash": version.hash if version is not None else None,
             "mode": self.settings.mode.value,
+            "cluster": self.settings.cluster or self.cluster or None,
+            "context": self.context or None,
         }
         return {**document, "policy": policy, "defaultSettings": self.defaults or None}
 
@@ -189,18 +195,23 @@ class SettingsInUse(Struct, frozen=True):
     ) -> tuple[Line, ...]:
         """Return what to print above a text for people, folded on a narrow terminal.
 
-        It is who acts on the nodes `now` (aware), if that was read, and why the settings are default ones.
-        What programs read stays as it is. The line about the settings goes to stderr then.
+        They are, in red, why the settings are default ones, and who acts on the nodes `now` (aware) in which
+        cluster; only the cluster, if that was not read. What programs read stays as it is. The line about the
+        settings goes to stderr then.
         """
         if for_programs(output):
             if self.defaults:
                 echo(self.defaults, err=True)
             return ()
         columns, lines = width(output), list[Line]()
+        if self.defaults:
+            parts = wrap(self.defaults, columns) if columns else (self.defaults,)
+            lines += [Line(part, alarm=True) for part in parts]
         if reconciler is not None and now is not None:
             lines += acting_lines(reconciler, now, self.settings.time_zone, columns)
-        if self.defaults:
-            lines += map(Line, wrap(self.defaults, columns) if columns else (self.defaults,))
+        elif cluster := self.settings.cluster or self.cluster:
+            context = f", context {self.context}" if self.context else ""
+            lines.append(Line(f"cluster {cluster}{context}"))
         return tuple(lines)
 
 
@@ -240,6 +251,8 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
 
     with connected(target) as connection:
         found = read_installed(connection, target.namespace)
+        name_cluster(connection, "")
+    cluster, context = connection.cluster, connection.origin.context
     if isinstance(found, str):
         if target.namespace != Target().namespace:
             # The default settings would be no answer.
@@ -248,11 +261,11 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
             )
             raise SettingsError((f"{found}; {remedy}",))
         defaults = f"default settings: {found}; pass --config"
-        return SettingsInUse(parse_settings("", ""), "default settings", defaults)
+        return SettingsInUse(parse_settings("", ""), "default settings", defaults, "", cluster, context)
     name, content = found
     try:
         settings = parse_content(content, name, now, VariablesAsWritten(os.environ))
-        return SettingsInUse(settings, name, text=content.decode("utf-8-sig"))
+        return SettingsInUse(settings, name, "", content.decode("utf-8-sig"), cluster, context)
     except SettingsError as error:
         goes_on = "a reconciler that runs goes on with its last good settings; give them with --config FILE"
         raise SettingsError((*error.mistakes, goes_on)) from error
@@ -270,6 +283,7 @@ def settings_from(source: SettingsSource, target: Target, now: datetime, *, acts
 
 def _named(source: SettingsSource, target: Target, now: datetime, *, acts: bool = False) -> SettingsInUse:
     """Return the settings that a person names; see `settings_from`."""
+    cluster = context = ""
     folder, variables = None, os.environ if acts else VariablesAsWritten(os.environ)
     if isinstance(source, Path):
         name, content, folder, variables = str(source), content_of(source), source.parent, os.environ
@@ -278,8 +292,9 @@ def _named(source: SettingsSource, target: Target, now: datetime, *, acts: bool 
 
         with connected(target) as connection:
             name, content = read_config_map(connection, source)
+            cluster, context = connection.cluster, connection.origin.context
     settings = parse_content(content, name, now, variables, folder=folder)
-    return SettingsInUse(settings, str(source), text=content.decode("utf-8-sig"))
+    return SettingsInUse(settings, str(source), "", content.decode("utf-8-sig"), cluster, context)
 
 
 log = logging.getLogger(__name__)

@@ -322,6 +322,17 @@ class Stream:
             return
 
 
+class ClusterName(Struct):
+    """What the cluster is called by the settings and by its nodes, empty where they say nothing.
+
+    `asks_again` is from when on (monotonic seconds) the nodes may be asked.
+    """
+
+    configured: str = ""
+    of_nodes: str = ""
+    asks_again: float = 0.0
+
+
 class Connection:
     """One API server, one identity, many threads."""
 
@@ -348,6 +359,7 @@ class Connection:
         self._impatient = someone_waits
         self._clock = clock
         self.time = ServerTime(wall=wall)
+        self.name = ClusterName()
         self.throttled = 0
         """How often the API server has asked for fewer requests."""
         self.sleep = sleep
@@ -371,8 +383,13 @@ class Connection:
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster in the kubeconfig, in a Pod the address of the API server."""
-        return self.origin.cluster or self._host.partition("://")[2]
+        """The name of the cluster, else the address of the API server."""
+        return self.known_cluster or self._host.partition("://")[2]
+
+    @property
+    def known_cluster(self) -> str:
+        """The name of the cluster, as far as `name_cluster` knows it, else empty."""
+        return self.name.configured or self.origin.cluster or self.name.of_nodes
 
     def close(self) -> None:
         """Close all connections: a request that still waits for its answer ends with Unreachable."""

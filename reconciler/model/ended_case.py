@@ -19,12 +19,13 @@ from reconciler.model.values import Flat, Name, Written, decoded, encoded
 
 
 class CasePlace(Struct, frozen=True):
-    """The node of a case, with its UID, its zone and its pool; what is not known is empty."""
+    """The node of a case, with its UID, its zone, its pool and its cluster; what is not known is empty."""
 
     node: Name
     uid: Name
     zone: Written[Name] = ""
     pool: Written[Name] = ""
+    cluster: Written[Name] = ""
 
 
 class CaseTimes(Struct, frozen=True):

@@ -172,8 +172,10 @@ class Settings(Section):
     cluster: Text = Field(
         default="",
         max_length=100,
-        description="The name of the cluster, in every output, message, Event of CloudEvents and metric that "
-        "names it. Default: its name in the kubeconfig, in a Pod the address of the API server.",
+        description="The name of the cluster in every output, message, Event and metric. Default: its name "
+        "in the kubeconfig. In a Pod: what its nodes say (the labels kubernetes.azure.com/cluster, without the "
+        "rest of MC_GROUP_CLUSTER_REGION, and alpha.eksctl.io/cluster-name, the annotation "
+        "cluster.x-k8s.io/cluster-name), else the address of the API server.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="The managed nodes. Default: all.")
     time_zone: Zone = Field(

@@ -378,7 +378,7 @@ def test_every_event_of_a_log_is_described() -> None:
 def test_settings_that_never_do_anything_are_a_warning(
     capsys: pytest.CaptureFixture[str], text: str, level: str
 ) -> None:
-    PassLog.settings_loaded(parse_settings(text, "esx.yaml"))
+    PassLog.settings_loaded(parse_settings(text, "esx.yaml"), "blue")
 
     line = json.loads(capsys.readouterr().out)
     assert (line["event"], line["level"]) == ("settings loaded", level)

@@ -74,15 +74,17 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_without_a_policy_in_the_cluster_a_line_says_so_below_who_acts_on_the_nodes(
+def test_without_a_policy_in_the_cluster_the_first_line_says_so_and_the_next_one_names_the_cluster(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     assert cluster.run(*COMMANDS[command]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    if command not in OF_NO_NODES:
-        assert lines.pop(0).startswith("reconciler: none has acted in this cluster yet · cluster ")
+    first, second = capsys.readouterr().out.splitlines()[:2]
     expected = "default settings: no ConfigMap node-maintenance/maintenance-policy in the cluster"
-    assert lines[0] == f"{expected}; pass --config"
+    assert first == f"{expected}; pass --config"
+    if command in OF_NO_NODES:
+        assert second == "cluster one, context it"
+    else:
+        assert second == "reconciler: none has acted in this cluster yet · cluster one, context it"
 
 
 @pytest.mark.parametrize("command", WITH_A_DOCUMENT)
@@ -93,7 +95,13 @@ def test_for_programs_the_line_is_on_stderr_and_in_the_document(
     printed = capsys.readouterr()
     document = json.loads(printed.out)
     said = document["defaultSettings"]
-    assert document["policy"] == {"source": "default settings", "hash": None, "mode": "Observe"}
+    assert document["policy"] == {
+        "source": "default settings",
+        "hash": None,
+        "mode": "Observe",
+        "cluster": "one",
+        "context": "it",
+    }
     assert said.startswith("default settings: no ConfigMap node-maintenance/maintenance-policy")
     assert printed.err.splitlines()[0] == said
 
@@ -127,15 +135,18 @@ def test_the_mode_of_the_report_and_the_plan_is_that_of_the_cluster(
         assert (document["mode"], len(document["settings"]["hash"])) == ("Enforce", 12)
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - set(OF_NO_NODES) - {"request"}))
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"request"}))
 def test_the_name_of_the_cluster_in_the_policy_is_in_each_output(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     cluster.maps["node-maintenance", "maintenance-policy"] = f"cluster: aks-prod-weu\n{POLICY}"
     assert cluster.run(*COMMANDS[command]) == 0
-    assert " · cluster aks-prod-weu, context " in " ".join(capsys.readouterr().out.split())
+    assert "cluster aks-prod-weu, context it" in " ".join(capsys.readouterr().out.split())
     assert cluster.run(*COMMANDS[command], "--output", "json") == 0
-    assert json.loads(capsys.readouterr().out)["reconciler"]["cluster"] == "aks-prod-weu"
+    document = json.loads(capsys.readouterr().out)
+    assert document["policy"]["cluster"] == "aks-prod-weu"
+    if command not in OF_NO_NODES:
+        assert document["reconciler"]["cluster"] == "aks-prod-weu"
 
 
 def test_the_policy_is_that_of_the_namespace_and_is_found_by_its_label_under_another_name(
@@ -221,7 +232,7 @@ def test_a_policy_that_may_not_be_read_is_named_with_the_missing_permission(
 ) -> None:
     cluster.forbidden = True
     assert cluster.run("plan") == 0
-    first = capsys.readouterr().out.splitlines()[1]
+    first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("default settings: the ConfigMap node-maintenance/maintenance-policy may not be")
     assert "(needs get configmaps in node-maintenance); pass --config" in first
 
@@ -378,7 +389,7 @@ def test_a_file_is_compared_with_the_cluster_that_the_environment_names_if_that_
 
     assert main(["check-config", str(file)]) == 0
     said = capsys.readouterr()
-    assert "In the cluster\n  0 of 1 node is managed.\n" in said.out
+    assert "In the cluster one, context it\n  0 of 1 node is managed.\n" in said.out
     assert "nodeSelector: selects none of the 1 node" in said.err
 
     cluster.close()

@@ -255,10 +255,10 @@ def test_an_explanation_is_written_in_place_on_a_terminal(
     command = [str(tmp_path / "reconciler"), "explain", "n", "-w", "--every", "1s"]
 
     with Terminal([*command, "--kubeconfig", str(kubeconfig)], environment) as terminal:
-        shown = terminal.wait_for("n: operational")
+        shown = terminal.wait_for("n: whether something is announced is not known")
         assert CLEARED in shown
-        assert shown.rpartition(CLEARED)[2].startswith("reconciler: whether one runs is not known")
-        assert "default settings: the ConfigMap" in shown.rpartition(CLEARED)[2]
+        assert shown.rpartition(CLEARED)[2].startswith("default settings: the ConfigMap")
+        assert "reconciler: whether one runs is not known" in shown.rpartition(CLEARED)[2]
         node.annotations[REQUEST] = '{"kind":"Reboot"}'
         assert CLEARED in terminal.wait_for("Reboot").partition("default settings:")[2]
 

@@ -17,6 +17,7 @@ from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes.connection import Connection, Request, core
 from reconciler.kubernetes.events import COMPONENT
 from reconciler.model.errors import ClusterError, Conflict, LockLost
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
@@ -24,6 +25,9 @@ from reconciler.model.snapshot import Self
 from reconciler.report import safe
 
 log = logging.getLogger(__name__)
+
+CLUSTER = f"{DEFAULT_PREFIX}/cluster"
+"""The annotation of an Event with the name of the cluster, the same for all prefixes."""
 
 # core/v1 Event: validation refuses more (k8s.io/kubernetes, pkg/apis/core/validation/events.go).
 LONGEST_MESSAGE = 1024
@@ -127,8 +131,14 @@ class OwnPodEvents:
 
 
 def create(connection: Connection, event: Mapping[str, Any]) -> None:
-    """Write an Event in the namespace of its metadata; raises ClusterError."""
+    """Write an Event in the namespace of its metadata, with the cluster's name; raises ClusterError.
+
+    Programs that collect the Events of many clusters tell them apart by that.
+    """
     path = core(event["metadata"]["namespace"]) / "events"
+    if connection.known_cluster:
+        named = {CLUSTER: connection.known_cluster}
+        event = {**event, "metadata": {**event["metadata"], "annotations": named}}
     connection.send(Request("POST", path, body=event, read_timeout=PATIENCE, total=PATIENCE))
 
 

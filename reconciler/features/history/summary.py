@@ -195,6 +195,9 @@ def as_text(summary: Summary, width: int | None = None) -> str:
     A table that is wider goes on below itself. Moments are in UTC.
     """
     lines = [_headline(summary), *_lines_read(summary.lines)]
+    clusters = sorted({case.place.cluster for case in summary.cases} - {""})
+    if clusters:
+        lines.insert(1, f"{'cluster' if len(clusters) == 1 else 'clusters'} {', '.join(clusters)}")
     if summary.cases:
         lines += [*_struck(summary.struck), *_tables(summary, width), "", *_MEANING]
     return shown(lines, ZoneInfo("UTC"), width)

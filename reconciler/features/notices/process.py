@@ -36,7 +36,9 @@ class _Sending(Companion):
             # Most clusters tell nobody, and need none of this.
             self._queue = _sender(self._leading, settings)
         if self._queue is not None:
-            self._queue.start(entries_of(settings), settings.time_zone, instances)
+            self._queue.start(
+                entries_of(settings, self._leading.connection.known_cluster), settings.time_zone, instances
+            )
             if settings is not self._settings:
                 self._settings, self._sections = settings, sections_of(settings)
         return {"outbox": self._queue}

@@ -435,9 +435,9 @@ SHORTEST = timedelta(minutes=1)
 """The shortest time between two reminders."""
 
 
-def entries_of(settings: Settings) -> tuple[Notify, ...]:
-    """Return who gets notices, each with the name of the cluster: its own one, else that of the settings."""
-    named = {"cluster": settings.cluster}
+def entries_of(settings: Settings, cluster: str) -> tuple[Notify, ...]:
+    """Return who gets notices, each with a name of the cluster: its own one, else this one."""
+    named = {"cluster": cluster}
     return tuple(entry if entry.cluster else entry.model_copy(update=named) for entry in NOTIFY.of(settings))
 
 

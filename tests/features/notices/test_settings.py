@@ -152,4 +152,4 @@ def test_an_entry_for_the_owners_of_workloads_says_so() -> None:
 def test_a_message_names_the_cluster_of_the_settings_unless_its_entry_has_a_name() -> None:
     mail = "slack: {webhook: 'https://x/'}"
     text = f"cluster: prod\nnotify: [{{name: a, {mail}}}, {{name: b, cluster: other, {mail}}}]"
-    assert [entry.cluster for entry in entries_of(parse_settings(text, "x"))] == ["prod", "other"]
+    assert [entry.cluster for entry in entries_of(parse_settings(text, "x"), "prod")] == ["prod", "other"]
