@@ -33,7 +33,6 @@ from reconciler.model.ports import Notification
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NAMES, NodeWrite, WriteAnswer, other_prefixes, own_keys
 from reconciler.report.lines import first_of
-from reconciler.report.text import shown
 
 if TYPE_CHECKING:
     from jobs.runtime.settings_source import SettingsInUse
@@ -103,8 +102,9 @@ def echo_each(answers: Iterable[Said], zone: ZoneInfo = _UTC) -> None:
 
     Without a terminal, that line names all of them.
     """
-    # It loads the settings, which a drain by hand does not need.
+    # They load the settings, which a drain by hand does not need.
     from reconciler.report.people import for_any
+    from reconciler.report.text import shown
 
     alike: dict[tuple[str, bool], list[Said]] = {}
     for said in answers:

@@ -173,8 +173,8 @@ class Settings(Section):
         default="",
         max_length=100,
         description="The name of the cluster in every output, message, Event and metric. Default: its name "
-        "in the kubeconfig. In a Pod: what its nodes say (the labels kubernetes.azure.com/cluster, without the "
-        "rest of MC_GROUP_CLUSTER_REGION, and alpha.eksctl.io/cluster-name, the annotation "
+        "in the kubeconfig. In a Pod: what its nodes say (the labels kubernetes.azure.com/cluster, without "
+        "the rest of MC_GROUP_CLUSTER_REGION, and alpha.eksctl.io/cluster-name, the annotation "
         "cluster.x-k8s.io/cluster-name), else the address of the API server.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="The managed nodes. Default: all.")
