@@ -25,10 +25,15 @@ from msgspec import Struct
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool, PoolManager, Timeout
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import SSLError
+from urllib3.util import connection as addresses
 from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs, resolve_ssl_version
 
 from reconciler import USER_AGENT
 from reconciler.http.failures import report
+
+# urllib3 takes it that there is no IPv6 if the loopback device had no address of it when urllib3 was loaded.
+# The network of a Pod may have one elsewhere, and nothing else.
+addresses.HAS_IPV6 = socket.has_ipv6
 
 TOTAL = 60.0
 """Seconds for one answer where nothing else is set."""
