@@ -13,6 +13,9 @@ from reconciler.model.moments import to_text
 from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart, Uncordoned
 from reconciler.model.values import replace
 
+CANCELLED = "cancelled: the event did not start"
+"""In words that an event did not start."""
+
 
 class InTime(StrEnum):
     """Whether a node was drained in time. Lines of the history show the values."""
@@ -105,7 +108,7 @@ class CaseOutcome(Struct, frozen=True):
                 yield f"in time: {drained or 'no pod had to be evicted'}"
                 yield started
             case CaseResult.CANCELLED:
-                yield "cancelled: the event did not start"
+                yield CANCELLED
                 yield drained
             case CaseResult.STOPPED:
                 if self.uncordoned is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
@@ -28,7 +28,7 @@ def day_text(local: datetime, *, far: bool) -> str:
     return f"{local:%m-%d}" if far else f"{DAY_NAMES[local.weekday()]} {local:%d}"
 
 
-def moment_text(moment: datetime | None, now: datetime, zone: ZoneInfo) -> str:
+def moment_text(moment: datetime | None, now: datetime, zone: tzinfo) -> str:
     """Return a moment as `Sun 22 22:00`, or as `12-24 22:00` or `2028-01-30` if it is far from `now`.
 
     A time of day that comes twice has the abbreviation of its offset. None is `unknown`.
@@ -47,7 +47,7 @@ def moment_text(moment: datetime | None, now: datetime, zone: ZoneInfo) -> str:
     return f"{text} {local.tzname()}" if twice else text
 
 
-def clock_text(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
+def clock_text(moment: datetime, now: datetime, zone: tzinfo) -> str:
     """Return a moment as `22:00` on the day of `now`, and as `moment_text` does on any other."""
     local = moment.astimezone(zone)
     if local.date() != now.astimezone(zone).date():

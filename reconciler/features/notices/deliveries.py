@@ -9,12 +9,11 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.calendar.notice_times import Weekly
-from reconciler.calendar.values import in_zone
 from reconciler.features.notices.memory import OLDEST, Memory, receiver_of
 from reconciler.features.notices.messages import Message
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.templates import TemplateFailed, rendered
-from reconciler.features.notices.wording import Part, parts_of, title_of
+from reconciler.features.notices.wording import Part, in_local_time, parts_of, title_of
 from reconciler.model import limits
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.values import replace
@@ -53,13 +52,23 @@ class Delivery(Struct, frozen=True):
     recipient: str = ""
     zone: tzinfo = UTC
     parts: tuple[Part, ...] = ()
-    link: str = ""
+    links: tuple[tuple[str, str], ...] = ()
     now: datetime | None = None
 
     @property
     def text(self) -> str:
-        """The title and the lines, or what a template made instead."""
-        return self.body or "\n".join((self.title, *self.lines))
+        """The title, the lines and the links, or what a template made instead."""
+        return self.body or f"{self.title}\n{self.rest}"
+
+    @property
+    def rest(self) -> str:
+        """The text without its title."""
+        return self.body or "\n".join((*self.lines, *(f"{name}: {url}" for name, url in self.links)))
+
+    @property
+    def page(self) -> str:
+        """The URL of the page, empty without one."""
+        return next((url for name, url in self.links if name == "Page"), "")
 
     def values(self) -> dict[str, Any]:
         """Return what a template can use."""
@@ -225,29 +234,31 @@ def delivery_of(
     parts = parts_of(said, now)
     title = title_of(said, parts)
     title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
-    lines = [parts[0].text] if len(parts) == 1 else []
-    if len(parts) == 1 and len(parts[0].names) > 1:
-        lines.append(", ".join(parts[0].names))
+    # The zone is named at the first moment of all.
+    texts = (title, *(text for part in parts for text in (part.head, part.text, part.remedy)))
+    title, *local = in_local_time("\n".join(texts), zone, now).split("\n")
+    parts = tuple(
+        replace(part, head=head, text=text, remedy=ask)
+        for part, head, text, ask in zip(parts, local[::3], local[1::3], local[2::3], strict=True)
+    )
+    lines: list[str] = []
     for part in parts:
-        lines += [part.line] if len(parts) > 1 else []
+        alone = (part.text, *([", ".join(part.names)] if len(part.names) > 1 else []))
+        lines += alone if len(parts) == 1 else (part.line,)
         lines += [f"→ {part.remedy}"] if part.remedy else []
-    links = [
-        *([entry.link] if entry.link else []),
-        *dict.fromkeys(one.runbook for one in parts if one.runbook),
-    ]
     if dropped:
         lines.append(_left_out(dropped))
-    # The zone is named at the first moment only.
-    title, *lines = in_zone("\n".join((title, *lines)), zone).split("\n")
+    books = dict.fromkeys(one.runbook for one in parts if one.runbook)
+    links = [*([("Page", entry.link)] if entry.link else []), *(("Runbook", url) for url in books)]
     return Delivery(
         entry.name,
         said,
         limits.text(title, _TITLE),
-        (*lines, *([" · ".join(links)] if links else [])),
+        tuple(lines),
         safe.line(entry.cluster),
         zone=zone,
         parts=parts,
-        link=entry.link,
+        links=tuple(links),
         now=now,
     )
 

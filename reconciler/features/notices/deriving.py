@@ -476,6 +476,7 @@ class _News:
             cause=fact.cause,
             origin=self._origin,
             by=fact.by,
+            took=fact.took,
         )
 
     def _with_remedy(self, message: Message) -> Message:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zlib import crc32
 
 from msgspec import Struct
 
+from reconciler.calendar.values import format_duration, rounded
 from reconciler.features.notices.memory import NAMESPACES, OWN_TEXT, REMEDY, RESULT, TEXT, seconds
 from reconciler.features.notices.messages import OfNamespace, Topic
 from reconciler.model import limits
-from reconciler.model.case_outcome import CaseResult, counted, outcome_at_end, struck_by, unbegun
+from reconciler.model.case_outcome import CANCELLED, CaseResult, counted, outcome_at_end, struck_by, unbegun
 from reconciler.model.drains import Blocker, Coming, Phase
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Word
@@ -21,10 +22,10 @@ from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
-from reconciler.model.record import SAME_MOMENT, CaseRecord, State
+from reconciler.model.record import SAME_MOMENT, CaseRecord, DrainRecord, State
 from reconciler.model.schedule import HELD_BY, PODS_STAY
 from reconciler.model.values import replace
-from reconciler.report.explain import blocked_by, obstacles
+from reconciler.report.explain import FORECAST, blocked_by, obstacles
 from reconciler.report.people import for_any
 
 ENDING = "Done"
@@ -68,6 +69,7 @@ class Fact(Struct, frozen=True):
     before: datetime | None = None
     cause: str = ""
     by: datetime | None = None
+    took: timedelta | None = None
 
 
 def facts_of(
@@ -95,7 +97,7 @@ def facts_of(
         if node.ended is not None and node.outcome is not None:
             # Who uncordoned the node, and which pods the platform met, is not for everyone.
             outcome = replace(node.outcome, met="", uncordoned=None)
-            found[ENDING] = Fact(Topic.DONE, _ended(node), outcome.words)
+            found[ENDING] = Fact(Topic.DONE, _ended(node, now), outcome.words)
     return {key: replace(one, text=limits.text(one.text, TEXT)) for key, one in found.items()}
 
 
@@ -175,7 +177,7 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         if schedule is not None and schedule.planned_start is not None and not schedule.missed:
             start = to_text(schedule.planned_start)
             key = f"Planned {seconds(facts.planned)}" if facts.planned else "Planned"
-            planned = f"the drain is planned for {start}"
+            planned = f"the drain for {kind_of(node)} is planned for {start}"
             yield key, Fact(Topic.PLANNED, f"{planned}: {schedule.because}", planned)
         needed = _approval(node)
         if needed is not None:
@@ -196,10 +198,12 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node), "the maintenance of the node starts")
     if drained and case.drain is not None and case.drain.done is not None:
-        text = case.drain.kept.words(node.node)
+        text = _drained(node, case, case.drain, case.drain.done)
         kept = node.draining.kept or [Blocker(name, "stays") for name in case.drain.kept.names]
         named = _named(kept, case.drain.kept.coming, node.node)
-        yield f"Drained {seconds(case.drain.done)}", Fact(Topic.DRAINED, text, "drained", named)
+        cause, took = f"drained for {kind_of(node)}", case.drain.done - case.drain.since
+        fact = Fact(Topic.DRAINED, text, "drained", named, cause=cause, took=took)
+        yield f"Drained {seconds(case.drain.done)}", fact
     elif node.ended is None and case.drain is not None:
         blocked = _blocked(node)
         if blocked is not None:
@@ -239,7 +243,9 @@ def _of_people(node: NodePlan) -> Iterator[tuple[str, Fact]]:
         yield _person(f"defer {word}", text, f"a person defers the drain{late}", _with(word, "defer"))
     if said.approval is not None:
         word = said.approval.word
-        text = f"its drain is approved {word}"
+        given = f" at {to_text(word.at)}" if word.at is not None else ""
+        rest = str(replace(word, by="", at=None)).removeprefix("by a person")
+        text = f"its drain was approved by {word.by or 'a person'}{given}{rest}"
         yield _person(f"approve {word}", text, "a person approved the drain", _with(word, "approve"))
     for ended in said.before:
         yield _person(f"before {ended}", ended, "what a person said has ended")
@@ -307,12 +313,17 @@ def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
     elif topic is Topic.FAILED:
         found = f"whoever runs the reconciler: {explain}"
     elif topic is Topic.BLOCKED and blockers:
-        found = blocked_by(blockers[0], None).who
+        # What the forecast knows names the owner, and a command that changes the budget or the workload.
+        known = (one.who for one in obstacles(node, keys) if one.code == FORECAST and not one.by_itself)
+        found = next(known, blocked_by(blockers[0], None).who)
     elif topic is not Topic.UNGUARDED and _approval(node) is not None:
         found = f"whoever may approve it: {keys.approve(node.node)}"
     else:
-        waiting = (one.who for one in obstacles(node, keys) if not one.by_itself)
-        found = next(waiting, explain)
+        held = {hold.code for hold in _held(node.holds)} if topic is Topic.HELD else set()
+        blocking = obstacles(node, keys)
+        waiting = [one.who for one in blocking if one.code in held]
+        waiting += [one.who for one in blocking if not one.by_itself]
+        found = next(iter(waiting), explain)
     return limits.text(found, REMEDY)
 
 
@@ -335,14 +346,33 @@ def _held(holds: Sequence[Hold]) -> list[Hold]:
 
 
 def _started(node: NodePlan) -> str:
-    because = next((step.because for step in node.transitions if step.begins), "")
-    return f"the maintenance of the node starts: {because}" if because else "the node is in maintenance"
+    date = node.platform_time
+    starts = f"; the platform may start from {to_text(date)} on" if date is not None else ""
+    return f"the drain for {kind_of(node)} has started{starts}"
 
 
-def _ended(node: NodePlan) -> str:
-    words = node.outcome.words if node.outcome is not None else ""
-    because = next((step.because for step in reversed(node.transitions) if step.because), "")
-    return f"{words}; {because}" if because else words
+def _drained(node: NodePlan, case: CaseRecord, drain: DrainRecord, done: datetime) -> str:
+    """Return how long the drain took, how many pods it moved, and whether it was in time."""
+    parts = [f"drained for {kind_of(node)} in {format_duration(done - drain.since)}"]
+    if case.facts.moved is not None:
+        parts.append(f"{case.facts.moved} {'pod' if case.facts.moved == 1 else 'pods'} moved")
+    date = node.platform_time
+    if date is not None:
+        parts.append(f"{rounded(abs(date - done))} {'before' if done <= date else 'after'} its date")
+    stays = drain.kept.words(node.node).partition("; ")[2]
+    return "; ".join(part for part in (", ".join(parts), stays) if part)
+
+
+def _ended(node: NodePlan, now: datetime) -> str:
+    """Return what has become of the case, and whether the node is in service again."""
+    outcome, write = node.outcome, node.todo.write
+    parts = []
+    if write is not None and write.unschedulable is False:
+        parts.append(f"back in service at {to_text(now)}")
+    if outcome is not None:
+        called_off = f"the {kind_of(node)} was called off"
+        parts.append(outcome.words.replace(CANCELLED, called_off))
+    return "; ".join(parts)
 
 
 def _blocked(node: NodePlan) -> Fact | None:
@@ -386,7 +416,7 @@ def _named(pods: Iterable[Blocker], coming: Iterable[Coming], node: str) -> tupl
 
 
 def _reasons(holds: Sequence[Hold]) -> str:
-    return "; ".join(f"{hold.code}: {limits.text(hold.reason, 200)}" for hold in holds[:_NAMED])
+    return "; ".join(dict.fromkeys(limits.text(hold.reason, 200) for hold in holds[:_NAMED]))
 
 
 def may_be_blocked(node: NodePlan) -> bool:

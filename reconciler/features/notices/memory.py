@@ -33,7 +33,7 @@ SAID = 100
 TEXT = 600
 """Characters of a message's text."""
 
-REMEDY = 400
+REMEDY = 1000
 """Characters of who can change what a message says."""
 
 OWN_TEXT = 300

@@ -146,8 +146,9 @@ class Message(Struct, frozen=True):
 
     `cause` is what it comes from, the same text for all nodes of which it is true; empty if only this case
     has it. `origin` identifies the cluster where it has no name. `by` is when the platform may start, or
-    until when a person has to act (UTC). `remedy` says who can change it, with a command. `over`: what it
-    says is true no more; only who has an open alert about it gets that.
+    until when a person has to act (UTC). `remedy` says who can change it, with a command. `took` is
+    how long a drain took, None for anything else. `over`: what it says is true no more; only who has an open
+    alert about it gets that.
     """
 
     topic: Topic
@@ -168,6 +169,7 @@ class Message(Struct, frozen=True):
     origin: str = ""
     by: UnixMoment | None = None
     remedy: str = ""
+    took: timedelta | None = None
     over: bool = False
 
     def for_owners(self, namespaces: Collection[str]) -> Message:

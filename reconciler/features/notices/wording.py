@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
+from functools import partial
 
 from msgspec import Struct
 
-from reconciler.calendar.values import with_time_left
+from reconciler.calendar.values import format_duration, in_zone, with_time_left, without_times
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.report import safe
+from reconciler.report.ahead import clock_text
 from reconciler.report.people import for_all, for_any
 
 _COMMANDS = 5
@@ -103,7 +105,7 @@ def parts_of(messages: Sequence[Message], now: datetime | None = None) -> tuple[
     """Return the parts of a delivery at `now` (aware), the worst and most urgent first."""
     groups: dict[tuple[Topic, bool, str], list[Message]] = {}
     for one in without_superseded(messages):
-        groups.setdefault((one.topic, one.repeats, one.cause or _for_any(one)), []).append(one)
+        groups.setdefault((one.topic, one.repeats, one.cause or without_times(_for_any(one))), []).append(one)
     parts = [part_of(alike, now) for alike in groups.values()]
     return tuple(sorted(parts, key=lambda part: (not part.first.topic.bad, *_urgency(part.first))))
 
@@ -119,6 +121,9 @@ def part_of(messages: Iterable[Message], now: datetime | None = None) -> Part:
     head = f"{about}: {words_of(first)}{date}"
     texts = {_for_any(one) for one in said}
     text = for_all(list(names), next(iter(texts))) if len(texts) == 1 else f"first {first.node}: {first.text}"
+    longest = max((one.took for one in said if one.took is not None), default=None)
+    if longest is not None and len(texts) > 1:
+        text = f"all {first.cause} within {format_duration(longest)}"
     return Part(
         said,
         about,
@@ -213,6 +218,14 @@ def _for_all(said: Sequence[Message], remedy: str) -> str:
 
 def _urgency(message: Message) -> tuple[datetime, str]:
     return message.by or datetime.max.replace(tzinfo=UTC), message.node
+
+
+def in_local_time(text: str, zone: tzinfo, now: datetime | None) -> str:
+    """Return a text with its moments in a zone, which is named at the first one.
+
+    A moment of the day of `now` (aware) is a time of day.
+    """
+    return in_zone(text, zone, clock=partial(clock_text, now=now, zone=zone)) if now else in_zone(text, zone)
 
 
 def _with_time_left(text: str, now: datetime | None) -> str:

@@ -27,7 +27,7 @@ from reconciler.simulation.workloads import BudgetSpec
 from tests.features.notices.following import ANY, ASKING, Following, asking, entries
 from tests.passes.decide import test_outcomes as outcomes
 from tests.support import builders
-from tests.support.builders import NOW, REQUEST, minutes
+from tests.support.builders import NOW, REQUEST, minutes, published
 from tests.support.worlds import look, world_of
 
 LATER = '{"kind":"Reboot","notBefore":"2026-11-23T12:00:00Z"}'
@@ -146,7 +146,8 @@ def test_a_hold_is_told_again_when_it_comes_back() -> None:
     following = Following(world, f"budget: {{maxUnavailable: 0}}\n{ANY}")
     held = [one for one in following.step() if one.topic is Topic.HELD]
     assert [one.node for one in held] == ["a"]
-    assert "budgetLeft" in held[0].text
+    assert held[0].text == "maxUnavailable is 0, so no node may start"
+    assert "`budget.maxUnavailable`" in held[0].remedy
     # Before its time is over, the hold is.
     following.settings = builders.settings(f"budget: {{maxUnavailable: 1}}\n{ANY}")
     following.step()
@@ -328,7 +329,7 @@ def test_that_a_drain_is_blocked_is_told_before_the_platform_starts(
     )
     assert blocked.text.startswith("pods stay: shop/ledger-0 (shop/ledger: ")
     assert (to_text(blocked.by) if blocked.by is not None else "") == date
-    assert "let the budget shop/ledger allow a disruption" in blocked.remedy
+    assert "`kubectl -n shop scale replicaset owner --replicas 2`" in blocked.remedy
 
 
 DUE = '{"kind":"Reboot","notBefore":"2026-11-21T18:00:00Z"}'
@@ -571,3 +572,35 @@ def test_a_drain_by_hand_is_told() -> None:
 
     assert (fact.topic, fact.text) == (Topic.PERSON, "it is drained by hand by alice")
     assert "alice" not in fact.anyone
+
+
+def test_the_end_of_a_drain_says_how_long_it_took_and_whether_it_was_in_time() -> None:
+    world = asking("a", request='{"kind":"Redeploy","notBefore":"2026-11-21T12:15:00Z"}')
+    world.cluster.add_pod(builders.pod("web-1", "a"))
+    following = Following(world)
+    following.step()
+    world.advance(minutes(1))
+    (drained,) = following.step()
+    assert (drained.topic, drained.text) == (
+        Topic.DRAINED,
+        "drained for Redeploy in 1m, 1 pod moved, 14m before its date",
+    )
+    world.cluster.annotate("a", REQUEST, None)
+    world.advance(minutes(1))
+    ends = [*following.step(), *following.step()]
+
+    assert [one.text for one in ends] == [
+        "back in service at 2026-11-21T12:02:00Z; in time: drained at 2026-11-21T12:01:00Z"
+    ]
+
+
+def test_the_end_of_a_case_says_that_its_event_was_called_off() -> None:
+    case = outcomes.history("budget: {maxUnavailable: 2}\nuncordon: {settle: 0s}", pods=())
+    outcomes.say(case, outcomes.announced(minutes_ahead=14))
+    for _ in range(3):
+        outcomes.look(case)
+    outcomes.say(case, published(vm="vm"))
+    ended = [node for _ in range(3) if (node := outcomes.look(case)).ended is not None]
+
+    (text,) = [facts_of(node, (), {}, NOW)["Done"].text for node in ended]
+    assert text.startswith(f"back in service at {to_text(NOW)}; the Reboot was called off; drained at ")

@@ -29,7 +29,7 @@ class AppriseTransport:
         if not client.add(url):
             raise NotSent("apprise can't read this URL", refused=True)
         kind = apprise.NotifyType.WARNING if delivery.bad else apprise.NotifyType.INFO
-        body = delivery.body or "\n".join(delivery.lines)
+        body = delivery.rest
         form = apprise.NotifyFormat.TEXT
         if not client.notify(title=delivery.title, body=body, notify_type=kind, body_format=form):
             raise NotSent("apprise could not send it")

@@ -52,8 +52,7 @@ class MailTransport:
     def _mail(self, delivery: Delivery) -> EmailMessage:
         settings = self._settings
         to = (delivery.recipient,) if delivery.recipient else settings.to
-        text = delivery.body or "\n".join(delivery.lines)
-        mail = mail_of(delivery.title, settings.from_, to, text, self._now())
+        mail = mail_of(delivery.title, settings.from_, to, delivery.rest, self._now())
         if delivery.bad:
             mail["Importance"] = "high"
         return mail

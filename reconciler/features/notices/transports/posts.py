@@ -8,16 +8,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.calendar.values import in_zone, with_time_left
+from reconciler.calendar.values import with_time_left
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.messages import Message
 from reconciler.features.notices.settings import PagerDuty, Teams, Webhook
 from reconciler.features.notices.transports.sending import Http, Post, resolved
-from reconciler.features.notices.wording import part_of, runbook_of
+from reconciler.features.notices.wording import in_local_time, part_of, runbook_of
 from reconciler.model import limits
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.report import safe
+from reconciler.report.commands import commands_in
 
 
 class Posting(Struct, frozen=True):
@@ -40,6 +41,10 @@ _LARGEST = 24_000
 
 _LONGEST = 1_800
 """Characters of one line. A character takes up to 12 bytes, so one line always has room."""
+
+
+_BUTTONS = 6
+"""Buttons of one card that Teams shows."""
 
 
 def teams(settings: Teams, delivery: Delivery) -> Iterator[Post]:
@@ -67,6 +72,11 @@ def card(delivery: Delivery) -> dict[str, Any]:
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": blocks,
+        "actions": [
+            {"type": "Action.OpenUrl", "title": name, "url": url}
+            for name, url in delivery.links[:_BUTTONS]
+            if not delivery.body
+        ],
     }
     kind = "application/vnd.microsoft.card.adaptive"
     return {"type": "message", "attachments": [{"contentType": kind, "contentUrl": None, "content": content}]}
@@ -112,7 +122,7 @@ def event(alike: Sequence[Message], delivery: Delivery, key: str) -> dict[str, A
         return {**common, "event_action": "resolve"}
     part = part_of(alike, delivery.now)
     said = f"{part.line} → {part.remedy}" if part.remedy else part.line
-    summary = in_zone(f"[{safe.line(cluster)}] {said}" if cluster else said, delivery.zone)
+    summary = _local(f"[{safe.line(cluster)}] {said}" if cluster else said, delivery)
     soonest = part.first
     details = {
         "nodes": ", ".join(part.names[:_NAMED]),
@@ -120,16 +130,17 @@ def event(alike: Sequence[Message], delivery: Delivery, key: str) -> dict[str, A
         "kind": soonest.kind,
         "pool": soonest.pool,
         "zone": soonest.zone,
-        "by": in_zone(_with_time_left(to_text(soonest.by), delivery), delivery.zone) if soonest.by else "",
-        "command": part.remedy,
+        "by": _local(_with_time_left(to_text(soonest.by), delivery), delivery) if soonest.by else "",
+        "ask": part.remedy,
+        "command": "\n".join(commands_in(part.remedy)),
     }
-    links = [{"href": delivery.link, "text": "Page"}] if delivery.link else []
+    links = [{"href": delivery.page, "text": "Page"}] if delivery.page else []
     links += [{"href": part.runbook, "text": "Runbook"}] if part.runbook else []
     return {
         **common,
         "event_action": "trigger",
         "client": CLIENT,
-        **({"client_url": delivery.link} if delivery.link else {}),
+        **({"client_url": delivery.page} if delivery.page else {}),
         **({"links": links} if links else {}),
         "payload": {
             "summary": limits.text(summary, _LONGEST_SUMMARY),
@@ -142,6 +153,10 @@ def event(alike: Sequence[Message], delivery: Delivery, key: str) -> dict[str, A
             "custom_details": {name: value for name, value in details.items() if value},
         },
     }
+
+
+def _local(text: str, delivery: Delivery) -> str:
+    return in_local_time(text, delivery.zone, delivery.now)
 
 
 def _with_time_left(text: str, delivery: Delivery) -> str:
@@ -159,7 +174,7 @@ SOURCE = "/node-maintenance-reconciler"
 def webhook(settings: Webhook, delivery: Delivery) -> Iterator[Post]:
     """Yield the request with the CloudEvents of a delivery."""
     headers = {name: resolved(value) for name, value in settings.headers.items()}
-    events = [cloud_event(message, delivery.cluster, delivery.link) for message in delivery.messages]
+    events = [cloud_event(message, delivery.cluster, delivery.page) for message in delivery.messages]
     body, kind = (events[0], ONE) if len(events) == 1 else (events, BATCH)
     yield Post(resolved(settings.url), body, headers, f"{kind}; charset=utf-8")
 

@@ -5,6 +5,7 @@ The notifications of workflows have both as maintenance-controller has them.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,10 +17,23 @@ from reconciler.model.errors import ClusterError
 from reconciler.model.limits import count_of, without_slack_markup
 from reconciler.model.moments import shifted
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
+from reconciler.report.commands import in_parts
 from reconciler.settings import notify_types
 
 LONGEST = 12_000
 """Characters of a message. Slack recommends 4,000, and cuts off what is above 40,000 without a word."""
+
+_HEADER = 150
+"""Characters of a headline."""
+
+_SECTION = 3000
+"""Characters of a block."""
+
+_BLOCKS = 50
+"""Blocks of a message."""
+
+_SIGNS = re.compile(r"([*_~`])")
+"""What marks text in Slack."""
 
 _GONE = frozenset({"thread_not_found", "message_not_found"})
 _PASSING = frozenset({"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable"})
@@ -35,6 +49,37 @@ def shortened(text: str) -> str:
     return f"{whole}\n… and {count_of(text.count(chr(10)) - whole.count(chr(10)), 'more line')}"
 
 
+def blocks_of(delivery: Delivery) -> list[dict[str, Any]]:
+    """Return the blocks of a message: what its text says, with commands as such and links."""
+    header = {"type": "plain_text", "text": delivery.title[:_HEADER], "emoji": False}
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
+    room, lines = _BLOCKS - 3, [line for line in delivery.lines if line]
+    texts = [_marked(line) for line in lines[:room]]
+    texts += [f"… and {len(lines) - room} more"] if len(lines) > room else []
+    blocks += [{"type": "section", "text": {"type": "mrkdwn", "text": text}} for text in texts]
+    if delivery.links:
+        links = " · ".join(f"<{without_slack_markup(url)}|{name}>" for name, url in delivery.links)
+        blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": links[:_SECTION]}]})
+    return blocks
+
+
+def _marked(line: str) -> str:
+    """Return a line without markup but that of ours: commands behind the arrow are code."""
+    if not line.startswith("→ "):
+        return _plain(line)[:_SECTION]
+    parts = in_parts(line)
+    shown = (
+        f"`{without_slack_markup(one.text)}`" if one.command or one.code else _plain(one.text)
+        for one in parts
+    )
+    return "".join(shown)[:_SECTION]
+
+
+def _plain(text: str) -> str:
+    """Return a text of others without markup: a character without width behind a sign makes it none."""
+    return _SIGNS.sub("\\1\u200b", without_slack_markup(text))
+
+
 class SlackTransport:
     """Sends text to Slack."""
 
@@ -44,24 +89,26 @@ class SlackTransport:
 
     def send(self, delivery: Delivery) -> str:
         """See the port."""
-        text = shortened(without_slack_markup(delivery.text))
+        message: dict[str, Any] = {"text": shortened(without_slack_markup(delivery.text))}
+        if not delivery.body:
+            message["blocks"] = blocks_of(delivery)
         if self._settings.webhook is not None:
-            return _to_webhook(self._http, resolved(self._settings.webhook), {"text": text})
-        return self._post(text, delivery.thread, delivery.recipient)
+            return _to_webhook(self._http, resolved(self._settings.webhook), message)
+        return self._post(message, delivery.thread, delivery.recipient)
 
-    def _post(self, text: str, thread: str, channel: str = "") -> str:
+    def _post(self, message: dict[str, Any], thread: str, channel: str = "") -> str:
         settings = self._settings
         if settings.token is None:
             raise NotSent("neither a webhook nor a token is set", refused=True)
         token = resolved(settings.token)
-        body: dict[str, Any] = {"channel": channel or settings.channel, "text": text}
+        body: dict[str, Any] = {"channel": channel or settings.channel, **message}
         if thread and settings.thread:
             body["thread_ts"] = thread
         try:
             began = post_message(self._http, resolved(settings.url), token, body)
         except ThreadGone:
             # Somebody deleted the thread.
-            return self._post(text, "", channel)
+            return self._post(message, "", channel)
         return (thread or began) if settings.thread else ""
 
 
