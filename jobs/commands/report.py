@@ -25,6 +25,7 @@ from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.report.document import Limit, Only, limited, to_report
 from reconciler.report.of_namespace import pods_of
+from reconciler.report.table import as_table
 from reconciler.report.text import as_markdown, as_text
 
 FORMS = {name: form for process in processes() for name, form in process.forms.items()}
@@ -55,7 +56,8 @@ class _Seen(Struct, frozen=True):
 @click.option(
     "--only",
     type=click.Choice([one.value for one in Only]),
-    help="Print only rows of such nodes. planned: a drain is required and has not begun.",
+    help="Print only rows of such nodes. waits: for a time or a place; held: by a person; blocked: by a pod, "
+    "a budget or a webhook; planned: a drain is required and has not begun.",
 )
 @options.optional_config
 @options.cluster
@@ -86,8 +88,9 @@ def command(
 ) -> int:
     """Print what a pass would do and why. It only reads the cluster.
 
-    It also previews drains, and writes nothing there but a ConfigMap that --out names. NODES and --namespace
-    limit the rows, not the counts.
+    It has one line a node, the most urgent first. With NODES, or with -o wide, it has everything that is
+    known of each. It writes nothing there but a ConfigMap that --out names. NODES and --namespace limit the
+    rows, not the counts.
     """
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")
@@ -176,5 +179,9 @@ def _made(seen: _Seen, way: _Way) -> Shown:
     if way.output == "markdown":
         return Shown(as_markdown(made), way.output, document, first)
     columns = None if way.out else width(way.output)
+    if way.output == "text" and not seen.limit.names:
+        lines = as_table(made, columns)
+        text = "".join(f"{line.text}\n" for line in lines) if way.out else lines
+        return Shown(text, way.output, document, first)
     form = partial(as_text, made, wide=way.output == "wide")
     return Shown(in_form(document, way.output, form, columns), way.output, document, first)

@@ -17,7 +17,7 @@ from reconciler.model.event import Initiator
 from reconciler.model.instructions import Word
 from reconciler.model.limits import count_of
 from reconciler.model.outcome import ActionName
-from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
+from reconciler.model.plan import Hold, JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
@@ -206,7 +206,7 @@ def _action_rows(node: NodeReport, by: By) -> Iterator[Row]:
 
 def _happens(node: NodeReport, by: By) -> str:
     if not node.actions:
-        return "held" if node.plan.holds else ""
+        return ", ".join(dict.fromkeys(map(_word_for, node.plan.holds)))
     return f"{'would ' if by is By.NOBODY else ''}{', '.join(node.actions)}"
 
 
@@ -300,9 +300,17 @@ def _reasons(node: NodeReport) -> list[str]:
     return [step.because for step in node.plan.transitions if step.because]
 
 
+def _word_for(hold: Hold) -> str:
+    """Return whether a hold waits, is by a person, or blocks."""
+    # It loads the checks, which a drain by hand does not need.
+    from reconciler.report.standing import kind_of_hold
+
+    return kind_of_hold(hold.code).value
+
+
 def _hold_rows(node: NodeReport, _: By) -> Iterator[Row]:
     for hold in node.plan.holds:
-        yield "held", f"{hold.reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
+        yield _word_for(hold), f"{hold.reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
 
 
 def _said(node: NodeReport) -> list[str]:
@@ -453,7 +461,9 @@ COLUMNS = (
         "holds",
         lambda node: node.plan.holds,
         rows=_hold_rows,
-        points=lambda node: (Point(f"held: {hold.reason}", hold.code) for hold in node.plan.holds),
+        points=lambda node: (
+            Point(f"{_word_for(hold)}: {hold.reason}", hold.code) for hold in node.plan.holds
+        ),
         log="holds",
         logged=lambda node: [f"{hold.code}: {hold.reason}" for hold in node.plan.holds],
     ),

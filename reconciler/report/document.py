@@ -132,11 +132,24 @@ def as_json(document: Document) -> str:
 class Only(StrEnum):
     """Which nodes a report is limited to, by what happens to them."""
 
+    MISSED = "missed"
+    """It was missed, or will be."""
+
+    UNGUARDED = "unguarded"
+    BLOCKED = "blocked"
+    """By a pod, a PodDisruptionBudget, a webhook, or something else that somebody has to repair."""
+
     HELD = "held"
+    """By a person."""
+
+    WAITS = "waits"
+    """For a time or a place."""
+
     PLANNED = "planned"
     """An event requires a drain, and no drain has begun."""
 
     DRAINING = "draining"
+    DRAINED = "drained"
 
 
 class Limit(Struct, frozen=True):
@@ -195,13 +208,16 @@ def _is_shown(node: NodePlan, limit: Limit) -> bool:
     if limit.pods is not None and node.node not in limit.pods.nodes:
         return False
     match limit.only:
-        case Only.HELD:
-            return bool(node.holds) or node.status.instructions.hold is not None
+        case None:
+            return True
         case Only.PLANNED:
             return node.status.urgency is not None and node.before is not State.IN_MAINTENANCE
         case Only.DRAINING:
             return _is_draining(node)
-    return True
+    # It loads the checks, which a drain by hand does not need.
+    from reconciler.report.standing import words_for
+
+    return limit.only in words_for(node)
 
 
 def _is_draining(node: NodePlan) -> bool:

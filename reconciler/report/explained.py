@@ -203,9 +203,9 @@ def _answer(explained: NodeExplanation, plan: Plan) -> Iterator[str]:
     place = [f"zone {node.zone}" if node.zone else "", f"pool {node.pool}" if node.pool else ""]
     where = ", ".join(part for part in place if part)
     yield f"{node.node}{f' ({where})' if where else ''}: {verdict(node, plan.now)}"
-    yield from (f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen)
     for label, text in _answer_rows(explained, plan):
         yield row(label, text)
+    yield from (f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen)
 
 
 def _answer_rows(explained: NodeExplanation, plan: Plan) -> Iterator[Row]:

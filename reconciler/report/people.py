@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from reconciler.calendar.values import first_moment, without_times
+from reconciler.calendar.values import first_moment, with_time_left, without_times
 from reconciler.model.explanation import Obstacle
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of
@@ -222,7 +222,8 @@ def alarms(plan: Plan) -> Iterator[str]:
         yield f"NOT DRAINED: {first_of(names, _NAMED)}: {text}"
     for text, nodes in unguarded(plan.nodes).items():
         names = [node.node for node in nodes]
-        yield f"UNGUARDED: {first_of(names, _NAMED)}: {for_all(names, text)}"
+        words = with_time_left(for_all(names, text), plan.now)
+        yield f"UNGUARDED: {first_of(names, _NAMED)}: {words}"
 
 
 def for_any(node: str, text: str) -> str:

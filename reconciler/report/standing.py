@@ -80,6 +80,16 @@ def kind_of_hold(code: str) -> Standing:
     return Standing.WAITS if code in _WAITS or ends_by_itself(code) else Standing.BLOCKED
 
 
+def words_for(node: NodePlan) -> frozenset[str]:
+    """Return each word that is true of the node: what it is, and what its holds do."""
+    words = {standing(node).value, *(kind_of_hold(hold.code).value for hold in node.holds)}
+    if node.status.instructions.hold is not None:
+        words.add(Standing.HELD.value)
+    if Standing.WILL_BE_MISSED.value in words:
+        words.add(Standing.MISSED.value)
+    return frozenset(words)
+
+
 def standing(node: NodePlan) -> Standing:
     """Return what a node of a plan is."""
     schedule, outcome, unguarded = node.schedule, node.outcome, node.unguarded

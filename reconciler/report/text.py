@@ -68,7 +68,7 @@ def _rows(report: Report, *, wide: bool) -> list[str]:
         if node.plan.has_news:
             lines += ["", *_node(node, _undone(report, node), report.by)]
             lines += [row(label, text) for label, text in _details(node)] if wide else []
-    return lines + _unknowns([node for node in report.nodes if not node.plan.has_news])
+    return lines + unknown_lines([node for node in report.nodes if not node.plan.has_news])
 
 
 def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None, *, near: datetime | None = None) -> str:
@@ -119,16 +119,21 @@ def settings_lines(plan: Plan) -> list[str]:
     return [f"settings {settings['hash']}{loaded}"]
 
 
-def budget_line(report: Report) -> str:
-    """Return which nodes are out of service, the first few by name."""
+def places_line(report: Report) -> str:
+    """Return how many nodes are out of service, or would be."""
     budget = report.plan.budget
     begin = "out of service"
     if any(node.starts for node in report.plan.nodes):
         # What a dry run would start takes a place only if it were started.
         after = {By.NEXT_PASS: "out of service after the next pass", By.NOBODY: "would be out of service"}
         begin = after.get(report.by, begin)
-    line = f"{begin}: {len(budget.holders)} of at most {budget.limit}"
-    named = [f"{node} ({because})" for node, because in budget.holders]
+    return f"{begin}: {len(budget.holders)} of at most {budget.limit}"
+
+
+def budget_line(report: Report) -> str:
+    """Return which nodes are out of service, the first few by name."""
+    line = places_line(report)
+    named = [f"{node} ({because})" for node, because in report.plan.budget.holders]
     return f"{line}: {first_of(named, _NAMED)}" if named else line
 
 
@@ -168,7 +173,7 @@ def _undone(report: Report, node: NodeReport) -> list[ActionName]:
     return [name for name in node.actions if name not in done]
 
 
-def _unknowns(nodes: list[NodeReport]) -> list[str]:
+def unknown_lines(nodes: list[NodeReport]) -> list[str]:
     """Nodes with nothing but an unknown source share a line for each reason."""
     counted = Counter(reason for node in nodes for reason in node.plan.unknowns)
     lines = [""] if counted else []

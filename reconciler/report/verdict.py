@@ -45,18 +45,22 @@ def _when(moment: datetime, now: datetime) -> str:
     return f"{time_left(moment, now)}, at {to_text(moment)}"
 
 
+def drain_begins(node: NodePlan, now: datetime) -> str:
+    """Return when the drain of the node starts, empty if that is not known."""
+    schedule = node.schedule
+    if schedule is None or schedule.planned_start is None:
+        return ""
+    when = _when(schedule.planned_start, now) if schedule.planned_start > now else "now"
+    return f"its drain {'would start' if schedule.observed else 'starts'} {when}"
+
+
 def verdict(node: NodePlan, now: datetime) -> str:
     """Return in a sentence what the node is, what comes, and by when."""
     what, comes = standing(node), announced(node, now)
     behind = f": {comes}" if comes else ""
     schedule, outcome = node.schedule, node.outcome
-    start = schedule.planned_start if schedule is not None else None
     observed = schedule is not None and schedule.observed
-    begins = ""
-    if start is not None:
-        begins = f"its drain {'would start' if observed else 'starts'} {_when(start, now)}"
-        if start <= now:
-            begins = "its drain would start now" if observed else "its drain starts now"
+    begins = drain_begins(node, now)
     begun = schedule is not None and schedule.started
     latest = schedule.latest_start if schedule is not None and not begun else None
     by = f"; its drain has to start {_when(latest, now)}" if latest is not None and latest > now else ""

@@ -47,7 +47,11 @@ def test_only_the_named_rows_are_left_and_everything_else_is_that_of_the_fleet()
 @pytest.mark.parametrize(
     ("limit", "expected"),
     [
-        (Limit(only=Only.HELD), {"draining", "over", "waiting", "odd"}),
+        (Limit(only=Only.MISSED), {"draining"}),
+        (Limit(only=Only.BLOCKED), {"draining", "odd"}),
+        (Limit(only=Only.HELD), set()),
+        (Limit(only=Only.WAITS), {"over", "waiting"}),
+        (Limit(only=Only.DRAINED), {"over"}),
         (Limit(only=Only.PLANNED), {"late", "waiting"}),
         (Limit(only=Only.DRAINING), {"draining"}),
         (Limit(("over", "draining"), Only.DRAINING), {"draining"}),

@@ -164,7 +164,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(width: int, rehe
 def test_a_row_goes_on_below_its_own_text_and_a_terminal_of_a_few_columns_gets_readable_lines() -> None:
     folded = as_text(report(), 60)
 
-    assert "  held      no maintenance window is open; waits for night,\n            which opens at" in folded
+    assert "  waits     no maintenance window is open; waits for night,\n            which opens at" in folded
     assert as_text(report(), 1) == as_text(report(), 40)
     assert as_text(report(), 1).split() == as_text(report()).split()
 
