@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from reconciler.calendar.values import format_local, in_zone, time_left, with_time_left
 from reconciler.model.keys import keys_of
+from reconciler.model.limits import count_of
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.report import safe
@@ -20,7 +21,7 @@ from reconciler.report.ahead import clock_text
 from reconciler.report.columns import NodeReport
 from reconciler.report.document import Report
 from reconciler.report.explain import obstacles
-from reconciler.report.lines import Line, count_of, folded, padded, short_names
+from reconciler.report.lines import Line, folded, padded, short_names
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.standing import Standing, standing
