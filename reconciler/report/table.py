@@ -181,7 +181,7 @@ def _why(node: NodeReport, plan: Plan) -> str:
         case Standing.UNGUARDED if about.schedule is not None and about.schedule.observed:
             before = drain_begins(about, now)
         case Standing.DRAINING if progress is not None:
-            before = f"{progress.gone} of {progress.total} pods gone"
+            before = f"{progress.gone} of {count_of(progress.total, 'pod')} gone"
         case Standing.DRAINED if outcome is not None and outcome.drained is not None:
             before = time_left(outcome.drained, now)
         case Standing.NO_DRAIN:
