@@ -394,7 +394,7 @@ def with_time_left(line: str, now: datetime) -> str:
     return f"{line[: written.end()]}{f', {words}' if rest.startswith(')') else f' ({words})'}{rest}"
 
 
-_LENGTH = re.compile(r"\b(?:\d+[dhms])+\b|\b\d+ (?:second|minute|hour|day)s?\b")
+_LENGTH = re.compile(r"\d+(?:[dhms](?:\d+[dhms])*| (?:second|minute|hour|day)s?)\b")
 
 
 def without_times(line: str) -> str:

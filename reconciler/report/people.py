@@ -195,12 +195,16 @@ def by_cause(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     A cause that has another date or duration on each node is one: its text is the one with the earliest date.
     """
     said = list(dict.fromkeys(said))
+    timeless = {text: without_times(text) for _, text in said}
     # A text that names several nodes, and is the same for all of them, keeps their names.
-    shared = Counter(without_times(text) for _, text in said)
+    shared = Counter(timeless[text] for _, text in said)
     causes: dict[str, dict[str, list[str]]] = {}
     for node, text in said:
-        for_each = text if shared[without_times(text)] > 1 else for_any(node, text)
-        causes.setdefault(without_times(for_each), {}).setdefault(for_each, []).append(node)
+        cause, words = timeless[text], text
+        if shared[cause] == 1:
+            words = for_any(node, text)
+            cause = without_times(words)
+        causes.setdefault(cause, {}).setdefault(words, []).append(node)
     grouped = {}
     for texts in causes.values():
         earliest = min(texts, key=lambda text: first_moment(text) or _NEVER)

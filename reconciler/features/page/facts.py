@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct, field
 
 from reconciler.calendar.windows import Calendar
-from reconciler.model.case_outcome import CaseResult
+from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.drains import Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
@@ -27,6 +27,9 @@ from reconciler.report.explain import FORECAST
 
 BACK = timedelta(hours=24)
 """How far the page looks back."""
+
+SUMMED = timedelta(days=30)
+"""The cases of so many days are summed up."""
 
 AHEAD = timedelta(hours=48)
 """How far the page looks ahead."""
@@ -42,6 +45,19 @@ class History(Struct, frozen=True):
     since: datetime | None = None
     ended: tuple[EndedCase, ...] = ()
     read_from: datetime | None = None
+
+    def in_time(self, now: datetime) -> tuple[int, int, datetime] | None:
+        """Return how many cases were in time, of how many of which that is known, and since when.
+
+        It is None if it is known of none in the days before `now` that are summed up.
+        """
+        first = now - SUMMED
+        counted = Counter(case.outcome.in_time for case in self.ended if case.times.ended >= first)
+        known = counted[InTime.YES] + counted[InTime.NO]
+        if not known:
+            return None
+        begins = [moment for moment in (self.since, self.read_from) if moment is not None]
+        return counted[InTime.YES], known, max(min(begins, default=first), first)
 
 
 class PageFacts(Struct, frozen=True):

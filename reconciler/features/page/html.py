@@ -90,6 +90,7 @@ def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -
     template = _environment().get_template("page.html")
     return template.render(
         **shown,
+        in_time=whole.history.in_time(plan.now),
         zone=facts.zone,
         program=__version__,
         now=format_local(plan.now, facts.zone),
@@ -195,6 +196,7 @@ def _environment() -> Environment:
     made.filters["squares"] = _squares
     made.filters["coded"] = _coded
     made.filters["with_age"] = _with_age
+    made.filters["moment"] = to_text
     return made
 
 

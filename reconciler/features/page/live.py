@@ -132,12 +132,12 @@ class LivePage(Observer):
         self._making = Lock()
 
     def __enter__(self) -> Self:
-        """Learn the cases of the hours that the page looks back."""
+        """Learn the cases of the days that the page sums up."""
         if self._others is not None:
-            from reconciler.features.page.facts import BACK
+            from reconciler.features.page.facts import SUMMED
 
             now = self._now()
-            past = self._others.past(now - BACK, now)
+            past = self._others.past(now - SUMMED, now)
             if past is not None:
                 self.remember(past)
         return self
@@ -162,11 +162,20 @@ class LivePage(Observer):
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Keep cases that have ended for the page."""
-        self._ended = _each_once((*self._ended, *cases))[-MOST_CASES:]
+        self._keep(_each_once((*self._ended, *cases)))
 
     def remember(self, past: Past) -> None:
         """Show also the cases that an earlier process has written. Call it before the first pass."""
-        self._read_from, self._ended = past.since, past.cases[-MOST_CASES:]
+        self._read_from = past.since
+        self._keep(past.cases)
+
+    def _keep(self, cases: tuple[EndedCase, ...]) -> None:
+        """Keep the last cases, and since when all of them are known."""
+        self._ended = cases[-MOST_CASES:]
+        if len(cases) > MOST_CASES and self._read_from is not None:
+            self._read_from = self._ended[0].times.ended
+        elif len(cases) > MOST_CASES:
+            self._since = self._ended[0].times.ended
 
     def after(self, passed: Passed) -> None:
         """Show this pass from now on."""

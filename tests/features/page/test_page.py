@@ -244,6 +244,21 @@ def test_each_command_of_a_person_is_a_whole_to_copy(page: Element) -> None:
     assert re.search(r"\.command\{[^}]*user-select:all", style.text)
 
 
+def test_the_history_is_one_number() -> None:
+    outcomes = [CaseResult.DRAINED] * 3 + [CaseResult.MISSED, CaseResult.LATE, CaseResult.CANCELLED]
+    cases = [
+        ended(f"n{number}", at=NOW - timedelta(days=number), outcome=outcome)
+        for number, outcome in enumerate(outcomes, 1)
+    ]
+    old = ended("old", at=NOW - timedelta(days=31), outcome=CaseResult.MISSED)
+    since = NOW - timedelta(days=9)
+    page = shown(small(history=History(NOW - minutes(5), (old, *cases), read_from=since)))
+
+    said = "Drained before the platform struck: 3 of 5 since Thu 2026-11-12 13:00"
+    assert said in section(page, "wrong").text
+    assert "Drained before" not in section(shown(small()), "wrong").text
+
+
 def test_a_past_miss_is_named_with_its_age_and_is_neither_wrong_now_nor_to_be_done() -> None:
     missed = ended("z", at=NOW - timedelta(hours=2), outcome=CaseResult.MISSED)
     page = shown(small(history=History(NOW - timedelta(days=2), (missed,))))
