@@ -1,0 +1,202 @@
+"""Fetches the page from a Pod of `serve` by `kubectl port-forward`, and from another once that is gone."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any
+
+import msgspec
+import urllib3
+
+from jobs.runtime.environment import Target
+from jobs.runtime.health import Document
+from reconciler.kubernetes.connection import Connection, Request, core
+from reconciler.kubernetes.wire.shapes import decode
+from reconciler.model.errors import ClusterError, ReconcilerError
+from reconciler.threads import start
+
+SERVES = "app.kubernetes.io/name=node-maintenance-reconciler,app.kubernetes.io/component=serve"
+"""The labels of the Pods of `serve`, in the manifests and in the chart."""
+
+PATIENCE = 20.0
+"""Seconds in which kubectl must forward, and a Pod must answer."""
+
+_FORWARDS = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ->")
+
+_PASSED_ON = ("content-security-policy", "cache-control", "refresh", "x-frame-options", "referrer-policy")
+"""Headers of the page that are sent to the browser."""
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+    deletionTimestamp: str | None = None  # noqa: N815 - as in the API
+
+
+class _Port(msgspec.Struct):
+    name: str = ""
+    containerPort: int = 0  # noqa: N815 - as in the API
+
+
+class _Container(msgspec.Struct):
+    ports: list[_Port] = []
+
+
+class _Spec(msgspec.Struct):
+    containers: list[_Container] = []
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] = []
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Named
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Pods(msgspec.Struct):
+    items: list[_Pod]
+
+
+class Replica(msgspec.Struct, frozen=True):
+    """A Pod that is ready, and the port of its page."""
+
+    name: str
+    port: int
+
+
+def replicas(connection: Connection, namespace: str) -> tuple[Replica, ...]:
+    """Return the Pods of `serve` that are ready, by name; raises ClusterError."""
+    request = Request("GET", core(namespace) / "pods", query={"labelSelector": SERVES})
+    found = []
+    for pod in decode(_Pods, connection.send(request)).items:
+        ports = (port for container in pod.spec.containers for port in container.ports if port.name == "http")
+        port = next(ports, None)
+        is_ready = any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)
+        if port is not None and is_ready and pod.metadata.deletionTimestamp is None:
+            found.append(Replica(pod.metadata.name, port.containerPort))
+    return tuple(sorted(found, key=lambda replica: replica.name))
+
+
+class _Forward:
+    """One run of `kubectl port-forward`, to one Pod."""
+
+    def __init__(self, kubectl: str, target: Target, replica: Replica) -> None:
+        """Begin to forward, and wait until that is so; raises ClusterError."""
+        where = ["--namespace", target.namespace]
+        where += ["--kubeconfig", target.kubeconfig] if target.kubeconfig else []
+        where += ["--context", target.context] if target.context else []
+        what = ["port-forward", f"pod/{replica.name}", f":{replica.port}", "--address", "127.0.0.1"]
+        self.replica = replica
+        self._process = subprocess.Popen(
+            [kubectl, *where, *what], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        said: SimpleQueue[str] = SimpleQueue()
+        start("kubectl", lambda: _read(self._process, said))
+        lines: list[str] = []
+        with suppress(Empty):
+            while line := said.get(timeout=PATIENCE):
+                lines.append(line.strip())
+                if (forwards := _FORWARDS.search(line)) is not None:
+                    self.port = int(forwards[1])
+                    return
+        self.close()
+        because = "; ".join(lines) or "it says nothing"
+        raise ClusterError(f"kubectl does not forward to Pod {replica.name}: {because}")
+
+    @property
+    def goes_on(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+
+
+def _read(process: subprocess.Popen[str], said: SimpleQueue[str]) -> None:
+    """Read what kubectl prints, also later: it would else wait for a reader. An empty line is the end."""
+    for line in process.stdout or ():
+        said.put(line)
+    said.put("")
+
+
+class Forwarded:
+    """The page of one of the Pods, whichever answers."""
+
+    def __init__(
+        self,
+        kubectl: str,
+        target: Target,
+        find: Callable[[], tuple[Replica, ...]],
+        say: Callable[[str], object],
+    ) -> None:
+        """`find` returns the Pods that are ready, the first one first; it may raise ClusterError."""
+        self._kubectl, self._target, self._find, self._say = kubectl, target, find, say
+        self._forward: _Forward | None = None
+        self._lock = Lock()
+
+    def close(self) -> None:
+        """End kubectl."""
+        if self._forward is not None:
+            self._forward.close()
+
+    def connect(self) -> str:
+        """Forward to a Pod, unless that goes on, and return its name; raises ClusterError."""
+        with self._lock:
+            return self._connected().replica.name
+
+    def document(self, query: str) -> Document:
+        """Return the page, or why there is none now."""
+        problem = ""
+        with self._lock:
+            # After a Pod has ended, kubectl says so with the next connection only.
+            for _ in range(2):
+                try:
+                    forward = self._connected()
+                    return _fetched(f"http://127.0.0.1:{forward.port}/?{query}")
+                except (ReconcilerError, urllib3.exceptions.HTTPError) as error:
+                    problem = str(error)
+                    self.close()
+                    self._forward = None
+        text = f"No Pod of the reconciler answers now; this page tries again by itself.\n{problem}\n"
+        again = (("Refresh", "5"), ("Cache-Control", "no-store"))
+        return Document("text/plain; charset=utf-8", text.encode(), again, "503 Service Unavailable")
+
+    def _connected(self) -> _Forward:
+        if self._forward is not None and self._forward.goes_on:
+            return self._forward
+        gone = self._forward.replica.name if self._forward is not None else ""
+        found = self._find()
+        if not found:
+            raise ClusterError(
+                f"no Pod of the reconciler is ready in namespace {self._target.namespace}: kubectl get pods "
+                f"-n {self._target.namespace} -l {SERVES} shows them"
+            )
+        # One that has just ended may still be listed as ready.
+        others = [replica for replica in found if replica.name != gone] or list(found)
+        self._forward = _Forward(self._kubectl, self._target, others[0])
+        self._say(f"The page is that of Pod {others[0].name}.")
+        return self._forward
+
+
+def _fetched(url: str) -> Document:
+    answer = urllib3.request("GET", url, retries=False, timeout=PATIENCE)
+    headers = tuple((name, value) for name, value in _headers(answer) if name.lower() in _PASSED_ON)
+    kind = answer.headers.get("Content-Type", "text/plain; charset=utf-8")
+    return Document(kind, answer.data, headers, f"{answer.status} {answer.reason}")
+
+
+def _headers(answer: Any) -> Iterator[tuple[str, str]]:
+    yield from answer.headers.items()
