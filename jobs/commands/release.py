@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 
 import click
 from msgspec import Struct
@@ -12,9 +13,9 @@ from jobs.runtime.by_hand import (
     EventsByHand,
     Said,
     arguments_for,
+    author,
     echo_each,
     objects_of_ours,
-    person,
     prefix_in_use,
     write_decided,
 )
@@ -24,6 +25,7 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.ledger import read_holds
 from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
+from reconciler.model.instructions import PersonHold
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
@@ -131,7 +133,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         asked = _Asked(prefix, _writers(which, cluster), reset, dry_run, which.selector)
         results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
         objects_ok, about_objects = _objects(cluster, asked) if which.everything else (True, [])
-        events, who = EventsByHand(connection), person()
+        events, who = EventsByHand(connection), author(connection) if not dry_run else ""
         for name, done in results.items():
             if done.line and done.ok and not dry_run:
                 message = f"{done.line.removeprefix(f'{name}: ')} by {who}, by hand"
@@ -145,7 +147,10 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
             for name, done in results.items()
             if done.line
         )
-        for line in (*about_objects, *left, *(_in_namespace(connection, target) if which.everything else ())):
+        rest = _in_namespace(connection, target)
+        if not which.everything:
+            rest = _held_with_many(connection, target, seen.values())
+        for line in (*about_objects, *left, *rest):
             echo(line)
         if dry_run:
             echo("dry run: nothing was written")
@@ -269,8 +274,21 @@ def _in_namespace(connection: Connection, target: Target) -> Iterator[str]:
     found = objects_of_ours(connection, target.namespace)
     if found:
         yield f"left in the namespace {target.namespace}: {', '.join(found)}; they go with the namespace"
+    for hold in _holds(connection, target):
+        yield f"left in the namespace {target.namespace}: {hold.words('')}"
+
+
+def _held_with_many(connection: Connection, target: Target, nodes: Iterable[Node]) -> Iterator[str]:
+    """Yield the holds of all nodes and of pools that still hold some of these nodes."""
+    now = datetime.now(UTC)
+    pools = {node.pool for node in nodes}
+    for hold in _holds(connection, target):
+        if any(hold.applies(pool, now) for pool in pools):
+            yield f"still held: {hold.words('')}"
+
+
+def _holds(connection: Connection, target: Target) -> tuple[PersonHold, ...]:
     try:
-        holds = read_holds(connection, target.namespace)
+        return read_holds(connection, target.namespace)
     except ClusterError:
-        return
-    yield from (f"left in the namespace {target.namespace}: {hold.words('')}" for hold in holds)
+        return ()

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from shlex import quote
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -22,7 +23,9 @@ from reconciler.calendar.values import near
 from reconciler.kubernetes import lease, objects
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import read_installed
-from reconciler.kubernetes.connection import LEDGER, Connection, api, core
+from reconciler.kubernetes.connection import LEDGER, Connection, Request, api, core
+from reconciler.kubernetes.wire.shapes import decode
+from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.instructions import ALL
 from reconciler.model.keys import DEFAULT_PREFIX
@@ -45,6 +48,35 @@ def person() -> str:
     except (KeyError, OSError):
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
+
+
+class _UserInfo(Struct, frozen=True):
+    username: str = ""
+
+
+class _ReviewStatus(Struct, rename="camel", frozen=True):
+    user_info: _UserInfo = _UserInfo()
+
+
+class _Review(Struct, frozen=True):
+    """authentication.k8s.io/v1 SelfSubjectReview."""
+
+    status: _ReviewStatus = _ReviewStatus()
+
+
+def author(connection: Connection) -> str:
+    """Return who gives an instruction: user@host, and the user that the API server sees.
+
+    Nobody can choose the second one. It is left out if the API server does not say it.
+    """
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    place = api("authentication.k8s.io", "v1") / "selfsubjectreviews"
+    try:
+        answer = connection.send(Request("POST", place, body=body))
+        user = decode(_Review, answer).status.user_info.username
+    except ClusterError:
+        user = ""
+    return limits.text(f"{person()} ({user})" if user else person(), limits.NAME)
 
 
 _HELPED = 5
@@ -149,6 +181,11 @@ class ByHand:
     def now(self) -> datetime:
         """Return the time of the API server (aware)."""
         return ServerClock(self.connection).now()
+
+    @cached_property
+    def who(self) -> str:
+        """Who runs the command, see `author`."""
+        return author(self.connection)
 
     def nodes(self, prefix: str) -> dict[str, Node]:
         """Return all nodes by name, with the keys of this prefix and the names of all keys."""

@@ -76,8 +76,16 @@ class Word(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return it in words: `by alice@host since 2026-11-21T22:00:00Z: disk swap`."""
+        return self._words("since")
+
+    @property
+    def once(self) -> str:
+        """It in words, of what is done once and does not last, such as an approval: `by alice@host at …`."""
+        return self._words("at")
+
+    def _words(self, when: str) -> str:
         parts = [f"by {self.by}" if self.by else "by a person"]
-        parts += [f"since {to_text(self.at)}"] if self.at is not None else []
+        parts += [f"{when} {to_text(self.at)}"] if self.at is not None else []
         parts += [f"until {to_text(self.until)}"] if self.until is not None else []
         reason = "; ".join(text for text in (limits.text(self.reason, _SHOWN), self.problem) if text)
         return f"{' '.join(parts)}: {reason}" if reason else " ".join(parts)

@@ -176,5 +176,5 @@ def _approval(said: Said, judged: JudgedEvent, policy: EventPolicy, demanded: da
     if approval is not None and approval.word.problem:
         because = f"{because}; {approval.word.problem}"
     elif approval is not None:
-        because = f"{because}; the approval {approval.word} is for another event"
+        because = f"{because}; the approval {approval.word.once} is for another event"
     return Wait(because, proceeds)

@@ -83,7 +83,7 @@ def _instructions(plan: NodePlan) -> Iterator[Instruction]:
         words = "" if "notDeferred" in held else said.deferral.words(plan.node)
         yield Instruction("defer", said.deferral.word, words)
     if said.approval is not None:
-        yield Instruction("approve", said.approval.word, f"its drain is approved {said.approval.word}")
+        yield Instruction("approve", said.approval.word, f"its drain was approved {said.approval.word.once}")
 
 
 class Point(Struct, frozen=True):

@@ -21,7 +21,6 @@ from jobs.runtime.by_hand import (
     check_nodes,
     check_prefix,
     echo_each,
-    person,
     read_by_hand,
     why_not,
     words_for,
@@ -135,13 +134,14 @@ _reason = click.option("--reason", default="", help="The reason, shown in report
 class Scene(Struct, frozen=True):
     """What a command works with: the settings, the moment (UTC), and the API server.
 
-    `known`: the settings are those of the reconciler, and not the default ones.
+    `who` runs it. `known`: the settings are those of the reconciler, and not the default ones.
     """
 
     settings: Settings
     now: datetime
     connection: Connection
     target: Target
+    who: str
     known: bool = True
 
     @property
@@ -161,7 +161,7 @@ class Scene(Struct, frozen=True):
         except ValueError as error:
             raise SettingsError((f"--until: {error}",)) from error
         try:
-            return Word(person(), self.now.replace(microsecond=0), at, reason, scope)
+            return Word(self.who, self.now.replace(microsecond=0), at, reason, scope)
         except ValueError as error:
             raise SettingsError((str(error),)) from error
 
@@ -237,7 +237,7 @@ def resume(given: Given) -> int:
     """
 
     def asked(scene: Scene) -> Asked:
-        scope, prefix, now, who = given.chosen.scope, scene.prefix, scene.now, person()
+        scope, prefix, now, who = given.chosen.scope, scene.prefix, scene.now, scene.who
         if not scope:
             holds = _holds_of_many(scene)
             resumed = partial(instruct.resumed, prefix=prefix, now=now, who=who, fleet=holds)
@@ -301,17 +301,17 @@ def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -
     with by_hand(target) as hand:
         reconciler = reconciler_of(hand.connection, target, settings)
         first = policy.first_lines(given.output, reconciler, hand.now())
-        scene = Scene(settings, now, hand.connection, target, not policy.defaults)
-        nodes = which.of(hand.nodes(scene.prefix), settings)
+        nodes = which.of(hand.nodes(settings.keys.prefix), settings)
         if policy.defaults:
             check_prefix(nodes, policy)
+        scene = Scene(settings, now, hand.connection, target, hand.who, not policy.defaults)
         asked = instructed(scene)
         if asked.done:
             # A pass may have begun a drain since the list. After the ledger is written, none begins.
             nodes = which.of(hand.nodes(scene.prefix), settings)
         events = EventsByHand(hand.connection, settings.time_zone)
         if asked.changed:
-            events.write_about_all(target.namespace, Notice(event, _with_person(asked.done)))
+            events.write_about_all(target.namespace, Notice(event, _with_person(asked.done, hand.who)))
         results = _write_all(nodes, asked, hand, scene.prefix, events, event)
         # What is in the ledger is about all nodes, with or without a write on them.
         changed = {result["node"] for result in results if result["changed"]}
@@ -418,7 +418,7 @@ def _write_all(
         done = instructed[node.name]
         changed = done.write is not None and not problem
         if changed:
-            events.write(node, Notice(event, _with_person(done.done)))
+            events.write(node, Notice(event, _with_person(done.done, hand.who)))
         results.append(
             {
                 "node": node.name,
@@ -431,6 +431,5 @@ def _write_all(
     return results
 
 
-def _with_person(message: str) -> str:
-    who = person()
+def _with_person(message: str, who: str) -> str:
     return message if who in message else f"{message} by {who}"

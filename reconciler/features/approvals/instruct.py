@@ -247,7 +247,7 @@ def approved(
     named = [one.condition or one.kind.value for one in waiting]
     names = ", ".join(dict.fromkeys((*named, "its workflows") if workflows else named))
     write = node_write(node, prefix, annotations={keys_of(prefix).approved: text})
-    return Instructed(f"{names} approved {word}", write)
+    return Instructed(f"{names} approved {word.once}", write)
 
 
 def _case(node: Node, prefix: str) -> CaseRecord:

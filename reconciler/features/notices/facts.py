@@ -243,9 +243,7 @@ def _of_people(node: NodePlan) -> Iterator[tuple[str, Fact]]:
         yield _person(f"defer {word}", text, f"a person defers the drain{late}", _with(word, "defer"))
     if said.approval is not None:
         word = said.approval.word
-        given = f" at {to_text(word.at)}" if word.at is not None else ""
-        rest = str(replace(word, by="", at=None)).removeprefix("by a person")
-        text = f"its drain was approved by {word.by or 'a person'}{given}{rest}"
+        text = f"its drain was approved {word.once}"
         yield _person(f"approve {word}", text, "a person approved the drain", _with(word, "approve"))
     for ended in said.before:
         yield _person(f"before {ended}", ended, "what a person said has ended")

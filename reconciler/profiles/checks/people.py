@@ -45,7 +45,7 @@ def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
     approval, case = situation.instructions.approval, case_of(situation.record)
     if approval is None or not any(approval.covers(one.event, case) for one in events):
         return ""
-    return f"approved {approval.word}"
+    return f"approved {approval.word.once}"
 
 
 @check(

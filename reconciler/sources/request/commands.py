@@ -18,7 +18,6 @@ from jobs.runtime.by_hand import (
     check_nodes,
     check_prefix,
     echo_each,
-    person,
     read_by_hand,
     why_not,
     words_for,
@@ -35,6 +34,7 @@ from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector
+from reconciler.model.values import replace as changed
 from reconciler.model.writes import NodeWrite
 from reconciler.report.document import Limit, limited, to_report
 from reconciler.report.text import rows_as_text, shown
@@ -86,8 +86,7 @@ class Asked(Struct, frozen=True):
         except ValueError as error:
             raise SettingsError((f"--not-before: {error}",)) from error
         try:
-            written = now.replace(microsecond=0)
-            return Request(self.kind, at, self.duration, self.id, self.reason, person(), written)
+            return Request(self.kind, at, self.duration, self.id, self.reason, at=now.replace(microsecond=0))
         except ValueError as error:
             raise SettingsError((str(error),)) from error
 
@@ -159,6 +158,7 @@ def request(
         reconciler = reconciler_of(hand.connection, target, settings)
         echo_lines(policy.first_lines(reconciler=reconciler, now=hand.now()))
         found = _chosen(selector or nodes, hand.nodes(settings.keys.prefix))
+        wish = changed(wish, by=hand.who) if wish is not None else None
         if policy.defaults:
             check_prefix(found, policy)
 

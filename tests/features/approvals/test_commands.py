@@ -32,6 +32,8 @@ class Cluster(StubCluster):
     broken = ""
     policy: str | None = "mode: Enforce\nbudget: {maxUnavailable: 100%}"
     """The settings that are installed, None if none are."""
+    user = ""
+    """Who asks, as the API server sees it; empty if it does not say that."""
 
     def at_hold(self) -> None:
         """Nothing, unless a test sets it."""
@@ -47,6 +49,8 @@ class Cluster(StubCluster):
                 return status(404, "NotFound", "nothing is here")
             data = {"maintenance.yaml": self.policy}
             return json_answer({"metadata": {"name": "maintenance-policy"}, "data": data})
+        if asked.path.endswith("/selfsubjectreviews") and self.user:
+            return json_answer({"status": {"userInfo": {"username": self.user}}})
         if asked.path.endswith("/configmaps") and asked.method == "GET":
             return json_answer({"kind": "ConfigMapList", "metadata": {}, "items": []})
         if asked.path.endswith("/configmaps"):
@@ -501,3 +505,34 @@ def _document(cluster: Cluster, capsys: pytest.CaptureFixture[str], *arguments: 
     capsys.readouterr()
     assert cluster.run(*arguments, "--output", "json") == 0
     return json.loads(capsys.readouterr().out)
+
+
+def test_an_instruction_names_the_user_that_the_api_server_sees_beside_the_local_one(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.policy = "events: {Redeploy: {approval: true}}"
+    cluster.user = "alice@example.com"
+    _announced(cluster, "a", 2)
+
+    assert cluster.run("hold", "b") == 0
+    cluster.run("approve", "a")
+
+    assert cluster.said("b", HOLD)["by"].endswith(" (alice@example.com)")
+    assert cluster.said("a", APPROVED)["by"].endswith(" (alice@example.com)")
+    assert [one["message"].count("(alice@example.com)") for one in cluster.events] == [1, 1]
+    assert re.search(r"a: Redeploy approved by \S+ \(alice@example.com\) at ", capsys.readouterr().out)
+
+
+def test_a_release_names_the_hold_of_many_nodes_that_still_holds_the_node(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.run("hold", "--pool", "web") == 0
+    capsys.readouterr()
+
+    assert cluster.run("release", "a") == 0
+    assert re.search(
+        r"still held: pool web is held by .*; reconciler resume --pool web ends that\n",
+        capsys.readouterr().out,
+    )
+    assert cluster.run("release", "c") == 0
+    assert "still held" not in capsys.readouterr().out
