@@ -61,10 +61,11 @@ class Cluster(StubCluster):
 
 
 def below(capsys: pytest.CaptureFixture[str]) -> str:
-    """What was printed below the first line, which says who acts on the nodes."""
-    first, _, rest = capsys.readouterr().out.partition("\n")
-    assert first.startswith("reconciler: none has acted in this cluster yet")
-    return rest
+    """What was printed below the line that says who acts on the nodes; default settings are named above."""
+    above, line, rest = capsys.readouterr().out.partition("reconciler: none has acted in this cluster yet")
+    assert line
+    assert not above or above.startswith("default settings: ")
+    return rest.partition("\n")[2]
 
 
 @pytest.fixture
@@ -386,7 +387,7 @@ def test_with_unknown_settings_an_event_whose_drain_has_begun_is_not_approved(
         cluster.nodes[name]["metadata"]["annotations"][f"{PREFIX}/record"] = to_annotation(record)
 
     assert cluster.run("approve", "--all", "--reason", "CHG-42") == 0
-    assert "\na: Reboot approved by " in below(capsys)
+    assert below(capsys).startswith("a: Reboot approved by ")
     said = cluster.said("a", APPROVED)
     assert (said["case"], said["events"][0]["ids"]) == (to_text(NOW), ["CHG-1"])
     assert [cluster.said(name, APPROVED) for name in "bc"] == [None, None]
