@@ -190,8 +190,8 @@ class Settings(Section):
     conditions: dict[ConditionType, ConditionMeaning] = Field(
         default={},
         description="Node conditions, by type, that drain the node while they have the named status, without "
-        "a deadline; not those of `sources.nodeConditions`. Default: none. See `conditionOnFewNodes` in "
-        "docs/holds.md#conditiononfewnodes.",
+        "a deadline; not those of `sources.nodeConditions`. A condition on most nodes drains none "
+        "(docs/holds.md#conditiononfewnodes). Default: none.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),
