@@ -51,7 +51,7 @@ def test_a_workflow_that_waits_says_who_can_change_what_its_check_reads() -> Non
     explained = Explained(world_of([node]), settings)
 
     label, window = explained.node().obstacles
-    assert (label.who, label.by_itself) == ("whoever labels nodes: kubectl label node a KEY=VALUE", False)
+    assert (label.who, label.by_itself) == ("whoever labels nodes: `kubectl label node a KEY=VALUE`", False)
     assert (window.who.partition(";")[0], window.by_itself) == (
         "nobody: it ends by itself when the window opens",
         True,

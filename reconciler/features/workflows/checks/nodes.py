@@ -272,13 +272,13 @@ def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult
     if word.problem:
         return unknown(f"{word.problem}; {command} replaces it")
     if not found.workflows:
-        return failed(f"the approval {word} is for events of the platform only; {command} renews it")
+        return failed(f"the approval {word.once} is for events of the platform only; {command} renews it")
     if word.at is None or word.at > own_times(situation.now).latest:
         return failed(f"the approval has no time, or one in the future; {command} renews it")
     if word.at < situation.since:
         older = f"is older than the state {situation.state} (since {to_text(situation.since)})"
-        return failed(f"the approval {word} {older}; {command} renews it")
-    return passed(f"approved {word}", word.until)
+        return failed(f"the approval {word.once} {older}; {command} renews it")
+    return passed(f"approved {word.once}", word.until)
 
 
 @check_type("notAllowed", KeylessCheck, who=f"{NOBODY} at that moment; or {SETTINGS}: `notAllowed`")
