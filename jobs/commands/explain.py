@@ -81,18 +81,20 @@ def explain(
 
 
 def _explained(name: str, settings: Settings, target: Target) -> Explanation:
+    namespace, slash, pod = name.rpartition("/")
+    if slash and not (is_object_name(namespace) and is_object_name(pod)):
+        raise NotFound(f"{quoted(name)} is no pod; write NAMESPACE/POD", status=404)
     with connected(target) as connection:
-        found = examined(connection, target, settings, with_preview=True, also_pods=True)
-        if "/" not in name:
+        if not slash:
+            found = examined(connection, target, settings, with_preview=True, also_pods=True)
             return _of_node(name, found, settings)
+        found = examined(connection, target, settings, with_preview=True, namespace=namespace)
         events: tuple[SeenEvent, ...] = ()
         unseen = ""
-        namespace, _, pod = name.partition("/")
-        if is_object_name(namespace) and is_object_name(pod):
-            try:
-                events = events_of_pod(connection, namespace, pod)
-            except ClusterError as error:
-                unseen = f"needs {error.needs}" if error.needs else str(error)
+        try:
+            events = events_of_pod(connection, namespace, pod)
+        except ClusterError as error:
+            unseen = f"needs {error.needs}" if error.needs else str(error)
         return _of_pod(name, found, settings, past_of(found, namespace, pod, events, unseen))
 
 
@@ -104,7 +106,7 @@ def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
 
 def _of_pod(name: str, found: Examination, settings: Settings, past: PodPast) -> Explanation:
     namespace, _, pod_name = name.partition("/")
-    unseen = next((one for one in found.plan.unseen if one.what == PODS), None)
+    unseen = next((one for one in found.snapshot.problems.unseen if one.what == PODS), None)
     if unseen is not None:
         raise Forbidden(f"{quoted(name)} can't be explained: needs {unseen.needs}", needs=unseen.needs)
     pod = find_pod(found.snapshot, namespace, pod_name)
@@ -127,7 +129,5 @@ def _node(name: str, found: Examination, settings: Settings) -> NodeExplanation 
 
 
 def _no_pod(namespace: str, name: str, every: list[Pod]) -> str:
-    if not (is_object_name(namespace) and is_object_name(name)):
-        return f"{quoted(f'{namespace}/{name}')} is no pod; write NAMESPACE/POD"
     similar = near(name, sorted(pod.name for pod in every if pod.namespace == namespace))
     return f"{namespace}/{name}: there is no such pod{similar}"

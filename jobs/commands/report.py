@@ -151,9 +151,8 @@ def _seen(
 
     around = Surroundings("report", given, warn, target)
     with Observers().add(around) as observers, connected(target) as connection:
-        also_pods = namespace is not None
         found = observers.timed(
-            lambda: examined(connection, target, settings, with_preview=True, also_pods=also_pods)
+            lambda: examined(connection, target, settings, with_preview=True, namespace=namespace)
         )
         plan = found.plan
         observers.after(Passed(plan, settings))

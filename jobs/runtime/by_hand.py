@@ -221,7 +221,9 @@ def why_not(error: ClusterError) -> str:
     """Return why the API server did not do what a person has asked for, and what helps."""
     if isinstance(error, Conflict):
         return f"{error}; run the command again"
-    return f"needs {error.needs}" if error.needs else str(error)
+    if error.needs:
+        return f"needs {error.needs}; ask an administrator of the cluster (docs/approvals.md)"
+    return str(error)
 
 
 AGAIN = 2

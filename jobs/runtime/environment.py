@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -51,7 +53,7 @@ def connected(target: Target, *, someone_waits: bool = True) -> Iterator[Connect
         ) from error
     except ClusterError as error:
         # The type, the status and the permission stay: the exit code and others go by them.
-        error.args = (f"{error}{_what_to_do(error)}. The API server is {connection.place}",)
+        error.args = (_with_remedy(error, connection.place),)
         raise
     finally:
         connection.close()
@@ -66,18 +68,35 @@ def _warn(text: str) -> None:
         echo(f"warning: {text}", err=True)
 
 
-def _what_to_do(error: ClusterError) -> str:
-    if error.status == 403:
-        # What people read is in one role. Whoever writes has rights of their own.
-        reads = error.needs.partition(" ")[0] in ("", "get", "list", "watch")
-        if reads:
-            return (
-                ". The manifests in k8s/report give the rights that reports and plans need (docs/install.md)"
-            )
-        return f". Ask for the permission {error.needs} (docs/approvals.md)"
-    if isinstance(error, Unauthorized):
-        return ". Sign in again, or name another context with --context"
-    return ""
+REPORT_ROLE = "node-maintenance-reconciler-report"
+"""The ClusterRole of k8s/report."""
+
+_USER = re.compile(r'User "([^"]+)" cannot')
+_ACCOUNT = "system:serviceaccount:"
+
+
+def _with_remedy(error: ClusterError, place: str) -> str:
+    """Return what a person may not do, or what failed, then what to do, then the details."""
+    details = f"The API server is {place}"
+    if error.status != 403 or not error.needs:
+        refused = isinstance(error, Unauthorized)
+        to_do = ". Sign in again, or name another context with --context" if refused else ""
+        return f"{error}{to_do}. {details}"
+    found = _USER.search(str(error))
+    user = found[1] if found is not None else "USER"
+    who = f" as {user}" if found is not None else ""
+    # What people read is in one role. Whoever writes has rights of their own.
+    if error.needs.partition(" ")[0] in ("get", "list", "watch"):
+        name = user.removeprefix(_ACCOUNT)
+        subject = f"--serviceaccount {quote(name)}" if name != user else f"--user {quote(user)}"
+        bind = f"kubectl create clusterrolebinding maintenance-reader --clusterrole {REPORT_ROLE} {subject}"
+        remedy = (
+            "The manifests in k8s/report give the rights that reports and plans need. An administrator of "
+            f"the cluster types: `kubectl apply -k k8s/report` and `{bind}`"
+        )
+    else:
+        remedy = f"Ask an administrator of the cluster for the permission {error.needs} (docs/approvals.md)"
+    return f"you may not {error.needs}{who}. {remedy}. {details}: {error}"
 
 
 class VariablesAsWritten(dict[str, str]):

@@ -19,6 +19,7 @@ from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import read_reconciler, read_rivals
 from reconciler.kubernetes.node_store import NodeStore
+from reconciler.kubernetes.of_namespace import with_own_pods
 from reconciler.model.explanation import Examination
 from reconciler.model.polling import Listing
 from reconciler.model.ports import Drains, Notification, Outside, SourceClient, WritableOutside
@@ -112,15 +113,21 @@ def examined(
     *,
     with_preview: bool = False,
     also_pods: bool = False,
+    namespace: str | None = None,
 ) -> Examination:
-    """Return what a pass would do now, and what it has read; see `examine`. It writes nothing."""
+    """Return what a pass would do now, and what it has read; see `examine`. It writes nothing.
+
+    With a namespace, also all pods; those of the namespace alone, if the others may not be read.
+    """
     outside, clock = Wiring(connection, target).to_read(settings), ServerClock(connection)
     # Without a record of both, only the locks show that there are two.
     rivals = read_rivals(connection, target.namespace, clock.now)
     own = replace(reconciler_of(connection, target, settings), rivals=rivals)
     outside = replace(outside, reconciler=own)
     now = clock.now()
-    return examine(outside, settings, now, with_preview=with_preview, also_pods=also_pods)
+    also_pods = also_pods or namespace is not None
+    found = examine(outside, settings, now, with_preview=with_preview or also_pods, also_pods=also_pods)
+    return found if namespace is None else with_own_pods(found, connection, namespace)
 
 
 def reconciler_of(connection: Connection, target: Target, settings: Settings | None) -> Reconciler:

@@ -63,7 +63,8 @@ def read_installed(connection: Connection, namespace: str) -> tuple[str, bytes] 
         return f"several ConfigMaps may have the settings: {', '.join(map(str, named[:_NAMED_AT_MOST]))}"
     except Forbidden as error:
         needs = error.needs or error
-        return f"the ConfigMap {namespace}/{INSTALLED} may not be read (needs {needs})"
+        denied = f"the ConfigMap {namespace}/{INSTALLED} may not be read (needs {needs})"
+        return f"{denied}, so the reconciler may use others"
     except Rejected as error:
         raise SettingsError((f"{name}: {error}",)) from error
     return _settings_in(name, found)

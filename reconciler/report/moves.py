@@ -102,7 +102,11 @@ def pod_lines(pods: NamespacePods, now: datetime) -> list[Line]:
     Pods on other nodes are only counted. The lines are not folded, and their moments are RFC 3339.
     """
     counted = Counter(move.answer for move in pods.moves)
-    counts = ", ".join(f"{counted[answer]} {word}" for answer, word in _COUNTED.items() if counted[answer])
+    counts = ", ".join(
+        f"{counted[answer]} {word if counted[answer] > 1 else word.replace('stay', 'stays')}"
+        for answer, word in _COUNTED.items()
+        if counted[answer]
+    )
     lines = [Line(f"pods of {pods.namespace}: {counts}", bool(counted[Moves.BLOCKED]))]
     quiet = [move for move in pods.moves if move.because == NO_MAINTENANCE]
     for move in pods.moves:

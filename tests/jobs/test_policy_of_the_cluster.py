@@ -234,7 +234,9 @@ def test_a_policy_that_may_not_be_read_is_named_with_the_missing_permission(
     assert cluster.run("plan") == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith("default settings: the ConfigMap node-maintenance/maintenance-policy may not be")
-    assert "(needs get configmaps in node-maintenance); pass --config" in first
+    assert (
+        "(needs get configmaps in node-maintenance), so the reconciler may use others; pass --config" in first
+    )
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

@@ -158,8 +158,7 @@ def look_ahead(
     """
     with connected(target) as connection:
         chosen = chosen or Chosen()
-        with_pods = chosen.namespace is not None
-        examination = examined(connection, target, settings, with_preview=with_pods, also_pods=with_pods)
+        examination = examined(connection, target, settings, namespace=chosen.namespace)
         pods = None
         if chosen.namespace is not None:
             events = assess(examination.snapshot, examination.plan.now)

@@ -1,0 +1,42 @@
+"""Reads the pods of one namespace, for people who may not list those of the cluster."""
+
+from __future__ import annotations
+
+from reconciler.kubernetes.connection import Connection, budgets_in, core
+from reconciler.kubernetes.wire.lists import budget_format, list_all, pod_format
+from reconciler.model.errors import ClusterError
+from reconciler.model.explanation import Examination
+from reconciler.model.pod import Pod
+from reconciler.model.problems import BUDGETS, PODS, Unseen
+from reconciler.model.values import replace
+
+OTHERS = "the pods of other namespaces"
+
+
+def with_own_pods(found: Examination, connection: Connection, namespace: str) -> Examination:
+    """Return the examination with the pods and budgets of a namespace, if those of the cluster were refused.
+
+    What a drain would do with these pods does not depend on the others. What may not be read here either
+    stays unseen.
+    """
+    unseen = {each.what: each for each in found.snapshot.problems.unseen}
+    if PODS not in unseen:
+        return found
+    try:
+        pods = list_all(connection, core(namespace) / "pods", pod_format(placement=True)).items
+        budgets = list_all(connection, budgets_in(namespace), budget_format()).items
+    except ClusterError:
+        return found
+    by_node: dict[str, list[Pod]] = {}
+    for pod in pods:
+        by_node.setdefault(pod.node, []).append(pod)
+    follows = "what else keeps the drains of their nodes is not known"
+    others = Unseen(OTHERS, unseen[PODS].needs, follows, unseen[PODS].because)
+    left = (others, *(each for each in unseen.values() if each.what not in (PODS, BUDGETS)))
+    snapshot = replace(
+        found.snapshot,
+        pods={node: tuple(of_node) for node, of_node in by_node.items()},
+        budgets=tuple(budgets),
+        problems=replace(found.snapshot.problems, unseen=left),
+    )
+    return Examination(replace(found.plan, unseen=left), snapshot)
