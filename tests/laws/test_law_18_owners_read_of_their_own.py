@@ -34,10 +34,11 @@ SECRET = "acme-takeover"
 """A name of another tenant, which stands in each text of a plan."""
 
 OWN, OTHER = "tenant-a", "tenant-b"
-ENTRY = """notify:
+ENTRY = f"""notify:
 - name: all
-  mail: {server: localhost, from: a@example.com, to: [all@example.com]}
-  to: {namespaceAnnotation: mail, domains: [example.com]}
+  when: [{", ".join(Topic)}]
+  mail: {{server: localhost, from: a@example.com, to: [all@example.com]}}
+  to: {{namespaceAnnotation: mail, domains: [example.com]}}
 """
 UTC = ZoneInfo("UTC")
 SAFE = {"node", "uid", "code", "condition", "pool", "zone", "cause", "scope"}
@@ -224,7 +225,7 @@ def test_whatever_a_message_is_about_its_owners_read_nothing_of_others(scene: Ca
 
 def test_each_topic_about_a_node_is_looked_at() -> None:
     # Nothing about the whole cluster goes to owners.
-    of_cluster = {Topic.TWO_RECONCILERS, Topic.SETTINGS_REJECTED}
+    of_cluster = {Topic.TWO_RECONCILERS, Topic.SETTINGS_REJECTED, Topic.SUMMARY}
     assert {topic for topics in SCENES.values() for topic in topics} == {*Topic} - of_cluster
 
 

@@ -166,9 +166,7 @@ def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> dat
     if entry.at is not None:
         weekly = Weekly(entry.at.time, entry.at.days, entry.at.time_zone or zone)
         return weekly.first_from(message.at)
-    return shifted(
-        message.at, entry.after if message.repeats else entry.delay(message.topic, message.patience)
-    )
+    return shifted(message.at, entry.after) if message.repeats else entry.first_at(message, message.at)
 
 
 def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
@@ -180,11 +178,12 @@ def too_old(memory: Memory, entries: Sequence[Notify], now: datetime) -> Memory:
     for entry in entries:
         if entry.at is not None:
             continue
-        limit = OLDEST + entry.after + max(entry.held_for, entry.blocked_for) + entry.group
         old = frozenset(
             one.message.id
             for one in memory.pending
-            if entry.name in one.to and shifted(one.message.at, limit) < now and not one.message.over
+            if entry.name in one.to
+            and not one.message.over
+            and shifted(ripe_at(entry, one.message, now, UTC), OLDEST + entry.group) < now
         )
         if old:
             receiver = after.receiver(entry.name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from zlib import crc32
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
 
-from reconciler.calendar.notice_times import Past, Periodic, due
+from reconciler.calendar.notice_times import Past, Periodic, Weekly, due
+from reconciler.calendar.values import TimeOfDay
 from reconciler.features.notices.facts import (
     ENDING,
     Fact,
@@ -29,14 +31,16 @@ from reconciler.features.notices.memory import (
     Memory,
     Pending,
     Receiver,
+    Week,
     is_workflow,
     seconds,
 )
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import Notify
 from reconciler.model import limits
-from reconciler.model.case_outcome import CaseOutcome, CaseResult
+from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime
 from reconciler.model.instructions import ALL, PersonHold
+from reconciler.model.moments import shifted, to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
@@ -81,6 +85,9 @@ class Policy(Struct, frozen=True):
 _VERSION = "the file"
 """Stands among the sections of the settings for the hash of their file."""
 
+_SUMMARY_AT = TimeOfDay(8 * 60 * 60)
+"""When the summary of a week is sent, on Mondays in the time zone of the settings."""
+
 _CLUSTER, _SETTINGS, _PEOPLE = "", "settings", "people"
 """The keys of what was said of the whole cluster, among the UIDs of nodes."""
 
@@ -101,6 +108,7 @@ def after_pass(
         if uid not in news.seen:
             news.gone(known, exists=uid in seen.plan.uids)
     news.remind()
+    news.summary(seen.plan)
     return news.memory()
 
 
@@ -119,9 +127,8 @@ class _Lasting(Struct, frozen=True):
 
     def is_sent(self, entry: Notify, now: datetime) -> bool:
         """Whether the entry gets the message, and the first one has not to wait any more."""
-        wait = entry.delay(self.message.topic, self.message.patience)
-        ripe = self.since + wait.total_seconds() <= now.timestamp()
-        return ripe and is_for(entry, self.message, self.audience)
+        first = entry.first_at(self.message, datetime.fromtimestamp(self.since, UTC))
+        return first <= now and is_for(entry, self.message, self.audience)
 
 
 class _News:
@@ -133,6 +140,7 @@ class _News:
         self._before, self._entries, self._now = memory, entries, now.replace(microsecond=0)
         self._origin, self._prefix = origin, prefix
         self._plans: dict[str, NodePlan] = {}
+        self._week = memory.week
         self._cases: dict[str, Known] = {}
         self._messages: list[tuple[Message, tuple[str, ...]]] = []
         self._lasting: list[_Lasting] = []
@@ -159,6 +167,8 @@ class _News:
             self._close(known, facts)
         if ENDING in facts:
             self._ended.add(known.case)
+            if node.outcome is not None:
+                self._count(node.outcome.result.in_time)
             kept = {key: at for key, at in known.said.items() if key in facts and key.startswith("Received ")}
             # An event that is still reported was said, and needs no second message.
             if kept:
@@ -183,6 +193,28 @@ class _News:
             key = f"{fact.topic} {crc32(policy.mistake.encode('utf-8', 'replace'))}"
         self._while(_SETTINGS, reconciler, key, fact, "the newest settings are in use again")
         self._people(plan, policy)
+
+    def summary(self, plan: Plan) -> None:
+        """Add the summary of a week, if it is due and somebody gets it."""
+        if not any(Topic.SUMMARY in entry.topics for entry in self._entries):
+            self._week = None
+            return
+        if self._week is None:
+            self._week = Week(self._now)
+        due = Weekly(_SUMMARY_AT, frozenset({0}), ZoneInfo(plan.settings.time_zone)).first_from(
+            shifted(self._week.since, timedelta(seconds=1))
+        )
+        if due > self._now:
+            return
+        text = _summary_words(self._week, plan)
+        known = self._of_all(_PEOPLE, plan.reconciler, self._before.cases.get(_PEOPLE))
+        key = f"{Topic.SUMMARY} {seconds(self._now)}"
+        self._messages.append((self._message(known, key, Fact(Topic.SUMMARY, text, "")), known.audience))
+        self._week = Week(self._now)
+
+    def _count(self, in_time: InTime) -> None:
+        """Count a case that has ended."""
+        self._week = self._week.with_end(in_time) if self._week is not None else None
 
     def _while(self, uid: str, reconciler: Reconciler, key: str, fact: Fact | None, over: str) -> None:
         """Add what is true of the whole cluster now, or that it is true no more."""
@@ -254,6 +286,7 @@ class _News:
             anyone = "the case has ended" if exists else _DELETED
             fact = Fact(Topic.DONE, "; ".join(part for part in parts if part), anyone)
             self._messages.append((self._message(known, ENDING, fact), known.audience))
+            self._count(known.in_time)
         self._over |= {(known.case, self._key(known, key)) for key in _COME_BACK}
         self._ended.add(known.case)
 
@@ -305,7 +338,7 @@ class _News:
             uid: replace(known, alerted=alerted.get(known.case, {}))
             for uid, known in list(self._cases.items())[:CASES]
         }
-        after = replace(self._before, cases=cases, pending=waiting, receivers=receivers)
+        after = replace(self._before, cases=cases, pending=waiting, receivers=receivers, week=self._week)
         return self._before if after == self._before else after
 
     def _alerts(self) -> tuple[dict[str, dict[str, Alerted]], list[Pending]]:
@@ -421,6 +454,7 @@ class _News:
         audience = before.audience if before is not None else ()
         if labels is not None:
             audience = tuple(entry.name for entry in self._entries if entry.node_selector.matches(labels))
+        result, in_time = result_of(record) if record is not None and is_open else ("", InTime.UNKNOWN)
         return Known(
             node=node.node,
             case=before.case if before is not None else _case_of(node.uid, opened),
@@ -432,7 +466,8 @@ class _News:
             zone=node.zone,
             namespaces=before.namespaces if before is not None else (),
             alerted=before.alerted if before is not None else {},
-            result=result_of(record) if record is not None and is_open else "",
+            result=result,
+            in_time=in_time,
         )
 
     def _audience(self, known: Known, fact: Fact) -> tuple[str, ...]:
@@ -490,6 +525,16 @@ class _News:
         if key not in _COME_BACK:
             return key
         return f"{key} {known.said.get(key, seconds(self._now))}"
+
+
+def _summary_words(week: Week, plan: Plan) -> str:
+    """Return in one number what has become of the cases of a week."""
+    in_time, late, unknown = (week.ended.get(each, 0) for each in (InTime.YES, InTime.NO, InTime.UNKNOWN))
+    since = f"since {to_text(week.since)}"
+    if not in_time + late + unknown:
+        return f"no maintenance of a node has ended {since}; nodes that are managed: {plan.managed}"
+    rest = f"; called off, or not known: {unknown}" if unknown else ""
+    return f"drained before the platform struck: {in_time} of {in_time + late} {since}{rest}"
 
 
 def _held_words(hold: PersonHold, plan: Plan) -> str:

@@ -13,12 +13,19 @@ from reconciler.calendar.values import format_duration, rounded
 from reconciler.features.notices.memory import NAMESPACES, OWN_TEXT, REMEDY, RESULT, TEXT, seconds
 from reconciler.features.notices.messages import OfNamespace, Topic
 from reconciler.model import limits
-from reconciler.model.case_outcome import CANCELLED, CaseResult, counted, outcome_at_end, struck_by, unbegun
+from reconciler.model.case_outcome import (
+    CANCELLED,
+    CaseResult,
+    InTime,
+    counted,
+    outcome_at_end,
+    struck_by,
+    unbegun,
+)
 from reconciler.model.drains import Blocker, Coming, Phase
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Word
 from reconciler.model.keys import keys_of
-from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
@@ -424,11 +431,14 @@ def may_be_blocked(node: NodePlan) -> bool:
     return under_way and node.todo.drain is not None and (progress is None or progress.phase is Phase.STOPPED)
 
 
-def result_of(case: CaseRecord) -> str:
-    """Return what has become of a case, if it ends with its node now; empty if that is not known."""
+def result_of(case: CaseRecord) -> tuple[str, InTime]:
+    """Return what has become of a case, if it ends with its node now, and whether that was in time.
+
+    The text is empty if that is not known.
+    """
     outcome = outcome_at_end(case, deleted=True)
     if outcome.result is CaseResult.STOPPED:
-        return ""
+        return "", InTime.UNKNOWN
     moved = case.facts.moved
-    pods = "" if moved is None else f"; {count_of(moved, 'pod')} moved"
-    return limits.text(f"{outcome.words}{pods}", RESULT)
+    pods = "" if moved is None else f"; {moved} {'pod' if moved == 1 else 'pods'} moved"
+    return limits.text(f"{outcome.words}{pods}", RESULT), outcome.result.in_time

@@ -15,6 +15,7 @@ from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request, core
 from reconciler.model import limits
+from reconciler.model.case_outcome import InTime
 from reconciler.model.errors import NotFound
 from reconciler.model.moments import shifted
 from reconciler.model.moments import to_text as moment_text
@@ -74,6 +75,7 @@ _SHORT = {
     "namespaces": "w",
     "alerted": "d",
     "result": "r",
+    "in_time": "i",
 }
 
 
@@ -99,7 +101,8 @@ class Known(Struct, frozen=True, rename=_SHORT):
     `case` identifies the case or the event, `open` is whether it is a case. `audience` are the names of the
     entries of `notify` that select the node. `alerted` is what may have opened an alert, by the key of the
     message. `namespaces` are those of its pods, if an entry needed them. The rest describes the node and its
-    case for a message after it is gone: `result` is what has become of the case, empty if that is not known.
+    case for a message after it is gone: `result` is what has become of the case, empty if that is not known,
+    and `in_time` is whether its node was drained in time.
     """
 
     node: str
@@ -113,6 +116,7 @@ class Known(Struct, frozen=True, rename=_SHORT):
     namespaces: Names = ()
     alerted: Mapping[str, Alerted] = field(default_factory=dict)
     result: str = ""
+    in_time: InTime = InTime.UNKNOWN
 
 
 class Pending(Struct, frozen=True):
@@ -138,8 +142,21 @@ class Receiver(Struct, frozen=True):
     dropped: int = 0
 
 
+class Week(Struct, frozen=True):
+    """How many cases have ended `since` a moment (UTC), by whether their nodes were drained in time."""
+
+    since: UnixMoment
+    ended: Mapping[InTime, Annotated[int, Meta(ge=0)]] = field(default_factory=dict)
+
+    def with_end(self, in_time: InTime) -> Week:
+        """Return it with one more case."""
+        return replace(self, ended={**self.ended, in_time: self.ended.get(in_time, 0) + 1})
+
+
 class Memory(Struct, frozen=True):
     """All of it: `cases` by the UID of the node, `receivers` by the name of the entry.
+
+    `week` is for the next summary, None if nobody gets one.
 
     `workflow` are the messages of workflows that are still to be sent, `workflow_sent` the ids of the last
     ones that were sent.
@@ -150,6 +167,7 @@ class Memory(Struct, frozen=True):
     receivers: Annotated[Mapping[str, Receiver], Meta(max_length=limits.INSTANCES)] = field(
         default_factory=dict
     )
+    week: Week | None = None
     workflow: Annotated[tuple[WorkflowMessage, ...], Meta(max_length=WORKFLOW_PENDING)] = ()
     workflow_sent: Annotated[tuple[str, ...], Meta(max_length=WORKFLOW_SENT)] = ()
 

@@ -67,6 +67,9 @@ class Topic(StrEnum):
     DONE = "Done"
     """The case has ended."""
 
+    SUMMARY = "Summary"
+    """How many nodes were drained before the platform struck, once a week."""
+
     @property
     def severity(self) -> Severity:
         """How bad it is."""
@@ -123,6 +126,23 @@ _STATES = frozenset(
         Topic.DEADLINE_PASSED,
     }
 )
+
+
+USUAL = frozenset(
+    {
+        Topic.APPROVAL_NEEDED,
+        Topic.WILL_BE_MISSED,
+        Topic.UNGUARDED,
+        Topic.TWO_RECONCILERS,
+        Topic.SETTINGS_REJECTED,
+        Topic.PERSON,
+        Topic.BLOCKED,
+        Topic.MISSED,
+        Topic.FAILED,
+        Topic.SUMMARY,
+    }
+)
+"""What people get who choose no topics: what they may have to act on, what others did, one number a week."""
 
 
 class OfNamespace(Struct, frozen=True):

@@ -16,10 +16,11 @@ from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.notice_times import EVERY_DAY
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, literal, parse_time
-from reconciler.features.notices.messages import Topic
+from reconciler.features.notices.messages import USUAL, Message, Topic
 from reconciler.features.notices.templates import LONGEST, mistake_in
 from reconciler.model.content import Secret
 from reconciler.model.event import Kind
+from reconciler.model.moments import shifted
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import replace
 from reconciler.settings.fields import (
@@ -287,7 +288,19 @@ class To(Section):
 
 
 _FOR_MESSAGES = frozenset(
-    {"when", "group", "every", "at", "after", "held_for", "blocked_for", "template", "cluster", "link"}
+    {
+        "when",
+        "group",
+        "every",
+        "at",
+        "after",
+        "held_for",
+        "blocked_for",
+        "blocked_within",
+        "template",
+        "cluster",
+        "link",
+    }
 )
 
 
@@ -311,8 +324,8 @@ class Notify(Section):
     )
     when: tuple[Topic, ...] | None = Field(
         default=None,
-        description="The topics to send. Default: all; for PagerDuty the problems; each alert ends "
-        "by itself.",
+        description="The topics to send. Default: those that a person may have to act on, see "
+        "docs/notices.md#topics; for `webhook` all.",
     )
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     kinds: tuple[Kind, ...] = Field(
@@ -343,6 +356,11 @@ class Notify(Section):
         "the platform may start is shorter, that applies.",
     )
     blocked_for: Duration = Field(default=timedelta(minutes=10), description="The same for `Blocked`.")
+    blocked_within: Duration = Field(
+        default=timedelta(hours=1),
+        description="`Blocked` is sent when the platform may start within this time. Without a date, "
+        "`blockedFor` alone decides.",
+    )
     template: Text | None = Field(
         default=None,
         max_length=LONGEST,
@@ -353,7 +371,7 @@ class Notify(Section):
     )
 
     link: PageUrl = Field(
-        default="", description="The URL of the [page](page.md), which each message links to. Default: none."
+        default="", description="The URL of the page, which each message links to. Default: none."
     )
 
     @model_validator(mode="after")
@@ -389,21 +407,28 @@ class Notify(Section):
         """The topics to send."""
         if self.alertmanager is not None:
             return frozenset()
+        for_programs = frozenset(Topic) if self.webhook is not None else USUAL
+        chosen = frozenset(for_programs if self.when is None else self.when)
         if self.pagerduty is not None:
-            chosen = frozenset((one for one in Topic if one.bad) if self.when is None else self.when)
             # Alerts end by themselves: each is closed when what it says is over.
-            return chosen - {Topic.DONE, Topic.NO_LONGER_MISSED}
-        chosen = frozenset(Topic if self.when is None else self.when)
+            chosen -= {Topic.DONE, Topic.NO_LONGER_MISSED, Topic.SUMMARY}
+            return frozenset(one for one in chosen if one.bad) if self.when is None else chosen
         return chosen | {Topic.NO_LONGER_MISSED} if Topic.WILL_BE_MISSED in chosen else chosen
 
-    def delay(self, topic: Topic, patience: timedelta | None) -> timedelta:
-        """Return how long a message of this topic waits before it is sent for the first time.
+    def first_at(self, message: Message, since: datetime) -> datetime:
+        """Return when what is true `since` a moment is sent for the first time (UTC).
 
-        It waits no longer than `patience` for the end of what it says.
+        A message waits no longer than its patience for the end of what it says. That a drain is blocked is
+        no news while there is much time.
         """
         lasting = {Topic.HELD: self.held_for, Topic.BLOCKED: self.blocked_for}
-        wait = lasting.get(topic, timedelta())
-        return self.after + (wait if patience is None else min(wait, patience))
+        wait = lasting.get(message.topic, timedelta())
+        if message.patience is not None:
+            wait = min(wait, message.patience)
+        at = shifted(since, wait)
+        if message.topic is Topic.BLOCKED and message.by is not None:
+            at = max(at, shifted(message.by, -self.blocked_within))
+        return shifted(at, self.after)
 
     def secrets(self) -> Iterator[tuple[str, Secret]]:
         """Yield the values that are always secrets, by their key in the entry, such as `slack.token`.

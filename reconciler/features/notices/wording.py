@@ -38,6 +38,7 @@ _WORDS = {
     Topic.MISSED: "missed",
     Topic.FAILED: "failed",
     Topic.DONE: "done",
+    Topic.SUMMARY: "weekly summary",
 }
 
 _SUPERSEDED = {

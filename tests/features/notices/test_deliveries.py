@@ -216,3 +216,12 @@ def test_nodes_that_are_drained_together_are_one_sentence() -> None:
     found = due(told(*before, *gone), one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
 
     assert found.text == "3 nodes of pool1: drained\nall drained for Preempt within 3s\na, b, c"
+
+
+def test_that_a_drain_is_blocked_is_no_news_while_there_is_much_time() -> None:
+    blocked = told(replace(message(Topic.BLOCKED), by=NOW + timedelta(hours=5)))
+
+    assert due_at(blocked, one("group: 0s"), NOW) == NOW + timedelta(hours=4)
+    assert due_at(blocked, one("group: 0s, blockedWithin: 10h"), NOW) == NOW + minutes(10)
+    # It has not waited for its receiver, so it is not too old.
+    assert too_old(blocked, entries(one("blockedWithin: 1m")), NOW + timedelta(hours=27)) == blocked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,6 +12,7 @@ from reconciler.features.notices.facts import facts_of
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import NOTIFY, sections_of
+from reconciler.model.case_outcome import InTime
 from reconciler.model.content import SettingsVersion
 from reconciler.model.errors import Forbidden, Rejected
 from reconciler.model.instructions import ALL, PersonHold, Word
@@ -604,3 +605,41 @@ def test_the_end_of_a_case_says_that_its_event_was_called_off() -> None:
 
     (text,) = [facts_of(node, (), {}, NOW)["Done"].text for node in ended]
     assert text.startswith(f"back in service at {to_text(NOW)}; the Reboot was called off; drained at ")
+
+
+def test_once_a_week_people_get_one_number() -> None:
+    world = asking("a")
+    world.cluster.add_pod(builders.pod("web-1", "a"))
+    following = Following(world, f"{ANY}\ntimeZone: Europe/Berlin")
+    for _ in range(2):
+        following.step()
+        world.advance(minutes(1))
+    # The test's clock begins on a Saturday.
+    world.cluster.annotate("a", REQUEST, None)
+    for _ in range(3):
+        following.step()
+        world.advance(minutes(1))
+    monday = datetime(2026, 11, 23, 7, tzinfo=UTC)
+    assert Topic.SUMMARY not in following.topics(monday - minutes(1))
+    (summary,) = following.step(monday)
+
+    assert (summary.topic, summary.node) == (Topic.SUMMARY, "")
+    assert summary.text == "drained before the platform struck: 1 of 1 since 2026-11-21T12:00:00Z"
+    assert following.step(monday + minutes(1)) == []
+    (quiet,) = following.step(monday + timedelta(days=7))
+    assert quiet.text == (
+        "no maintenance of a node has ended since 2026-11-23T07:00:00Z; nodes that are managed: 2"
+    )
+
+
+def test_a_node_that_is_deleted_counts_as_it_was_drained() -> None:
+    world = asking("a")
+    following = Following(world)
+    for _ in range(3):
+        following.step()
+        world.advance(minutes(1))
+    world.cluster.delete_node("a")
+    following.step()
+
+    assert following.memory.week is not None
+    assert following.memory.week.ended == {InTime.YES: 1}

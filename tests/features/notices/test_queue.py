@@ -471,7 +471,8 @@ def test_the_silence_of_a_node_that_was_deleted_is_ours_until_it_has_ended(peopl
 
 
 def test_the_owners_of_pods_hear_it_too_also_when_the_pods_are_gone(people: People) -> None:
-    text = "notify: [{name: all, slack: {token: x, channel: ops}, group: 0s, to: {namespaceLabel: channel}}]"
+    slack = "slack: {token: x, channel: ops}, when: [Received, Started, Drained]"
+    text = f"notify: [{{name: all, {slack}, group: 0s, to: {{namespaceLabel: channel}}}}]"
     world = asking("a")
     queue = people.queue(text)
     for expected in (2, 4):

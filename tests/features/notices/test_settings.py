@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 
+from reconciler.features.notices.messages import Topic
 from reconciler.features.notices.settings import NOTIFY, TRANSPORTS, Notify, entries_of
 from reconciler.model.content import Secret
 from reconciler.model.errors import SettingsError
@@ -144,9 +145,23 @@ def test_settings_with_secrets_do_not_show_them() -> None:
 def test_an_entry_for_the_owners_of_workloads_says_so() -> None:
     text = "notify: [{name: a, slack: {token: x, channel: ops}, to: {namespaceLabel: chat}}]"
 
-    assert "  a (slack): all topics, also to the owners of workloads.\n" in explain_settings(
-        parse_settings(text, "x")
+    (line,) = [one for one in explain_settings(parse_settings(text, "x")).split("\n") if "a (slack)" in one]
+    assert line.endswith(", also to the owners of workloads.")
+
+
+def test_people_who_choose_no_topics_get_what_they_may_have_to_act_on() -> None:
+    hook = "{webhook: 'https://x/'}"
+    text = (
+        f"notify: [{{name: chat, slack: {hook}}}, {{name: page, pagerduty: {{routingKey: k}}}}, "
+        "{name: log, webhook: {url: 'https://x/'}}]"
     )
+    chat, page, log = (entry.topics for entry in NOTIFY.of(parse_settings(text, "x")))
+
+    asked = {"ApprovalNeeded", "WillBeMissed", "Unguarded", "Blocked", "Missed", "Failed"}
+    asked |= {"SettingsRejected", "TwoReconcilers"}
+    assert chat == asked | {"NoLongerMissed", "Person", "Summary"}
+    assert page == asked
+    assert log == set(Topic)
 
 
 def test_a_message_names_the_cluster_of_the_settings_unless_its_entry_has_a_name() -> None:
