@@ -81,10 +81,12 @@ class _Parsed(click.ParamType[Value]):
 
 
 def _address(text: str) -> tuple[str, int]:
-    """Return host and port. An empty host means all addresses."""
-    host, _, port = text.rpartition(":")
+    """Return host and port. An empty host means all addresses, a port alone this machine only."""
+    host, colon, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"{text!r} has no port; write :8080")
+        raise ValueError(f"{text!r} has no port; write :8080 for all addresses, 8080 for this machine only")
+    if not colon:
+        return "127.0.0.1", int(port)
     return host.strip("[]"), int(port)
 
 

@@ -75,7 +75,7 @@ _AGAIN = 5.0
 @click.option(
     "--listen",
     type=options.ADDRESS,
-    help="Serve /healthz, /readyz, /metrics and the page at / at this address: :8080 or 127.0.0.1:8080.",
+    help="Serve /healthz, /readyz, /metrics and the page at /: 8080 to this machine only, :8080 to all.",
 )
 @click.option(
     "--every",

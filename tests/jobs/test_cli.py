@@ -276,7 +276,8 @@ def test_options_reach_the_command_as_one_value_also_where_groups_are_nested() -
         pytest.param(options.DURATION, "1h30m", timedelta(hours=1.5), id="a duration"),
         pytest.param(options.SELECTOR, "a=b", parse_selector_text("a=b"), id="a selector"),
         pytest.param(options.SELECTOR, "", None, id="no selector"),
-        pytest.param(options.ADDRESS, ":8080", ("", 8080), id="a port"),
+        pytest.param(options.ADDRESS, ":8080", ("", 8080), id="a port of all addresses"),
+        pytest.param(options.ADDRESS, "8080", ("127.0.0.1", 8080), id="a port"),
         pytest.param(options.ADDRESS, "[::1]:8080", ("::1", 8080), id="a host and a port"),
     ],
 )

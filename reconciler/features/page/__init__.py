@@ -2,9 +2,7 @@
 
 from reconciler.plugins import SEE, Command
 
-COMMANDS = {
-    "page": Command(SEE, "Open the page of the reconciler, from whichever of its Pods answers.", "page")
-}
+COMMANDS = {"page": Command(SEE, "Open the page of the reconciler, from a Pod that answers.", "page")}
 
 SYNONYMS = {"ui": "page", "web": "page", "dashboard": "page", "browse": "page", "open": "page"}
 """What people try instead, with the command that does it."""

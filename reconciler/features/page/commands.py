@@ -36,7 +36,7 @@ PORT = 8080
     "--browser/--no-browser", default=None, help="Open the page in a browser.  [default: if there is one]"
 )
 def page(target: Target, port: int | None, browser: bool | None) -> int:
-    """Open the page of the reconciler, from whichever of its Pods answers.
+    """Open the page of the reconciler, from a Pod that answers.
 
     It forwards a port on 127.0.0.1 to a Pod of serve by kubectl, and to another one once that is gone, until
     Ctrl-C.

@@ -98,7 +98,8 @@ class Mark(Struct, frozen=True):
 class Row(Struct, frozen=True):
     """One node. `words` says everything that is drawn; `shade` is the number of its calendar.
 
-    `soon` is what happens next, and in how much time; empty if nothing is known to happen.
+    `soon` is what happens next, and in how much time; empty if nothing is known to happen. `past` says that a
+    case before was missed, and how long ago.
     """
 
     node: str
@@ -108,6 +109,7 @@ class Row(Struct, frozen=True):
     shade: int
     missed: bool = False
     soon: str = ""
+    past: str = ""
 
 
 class Chart(Struct, frozen=True):
@@ -128,6 +130,7 @@ class _Drawing(Struct):
     marks: list[Mark] = []
     words: list[str] = []
     missed: bool = False
+    past: str = ""
     happens: bool = False
     """Whether anything begins or ends in the time that is shown."""
     ahead: list[tuple[datetime, str]] = []
@@ -166,7 +169,7 @@ class _Drawing(Struct):
         if self.ahead:
             at, what = min(self.ahead)
             soon = f"{what} in {rounded(at - self.scale.now)}" if at > self.scale.now else f"{what} now"
-        return Row(self.node, words, tuple(self.bars), tuple(self.marks), shade, self.missed, soon)
+        return Row(self.node, words, tuple(self.bars), tuple(self.marks), shade, self.missed, soon, self.past)
 
 
 def chart(facts: PageFacts, scale: Scale | None = None) -> Chart:
@@ -260,7 +263,7 @@ def _draw_ended(drawing: _Drawing, case: EndedCase) -> None:
         drawing.mark("platform", times.not_before, "the platform's time was")
     drawing.mark("start", times.started, "drain began")
     if not case.outcome.good:
-        drawing.missed = True
+        drawing.past = f"{case.outcome.value} {rounded(drawing.scale.now - times.ended)} ago"
         drawing.mark("miss", times.not_before or times.ended, case.outcome.value)
     if times.uncordoned is not None:
         drawing.mark("back", times.uncordoned, "back in service")

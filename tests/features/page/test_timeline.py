@@ -79,11 +79,12 @@ def test_a_miss_is_marked_at_its_latest_start_and_never_before_now() -> None:
 
 def test_cases_that_ended_in_the_last_24_hours_are_drawn() -> None:
     old = ended("old", at=NOW - timedelta(hours=25))
-    good, missed = ended("good", at=NOW - 2 * HOUR), ended("missed", at=NOW, outcome=CaseResult.MISSED)
+    good, missed = ended("good", at=NOW - 2 * HOUR), ended("missed", at=NOW - HOUR, outcome=CaseResult.MISSED)
     found = drawn(history=History(NOW - 30 * HOUR, (old, good, missed)))
     ((_, rows),) = found.pools
 
-    assert [(row.node, row.missed) for row in rows] == [("missed", True), ("good", False)]
+    past = [(row.node, row.missed, row.past) for row in rows]
+    assert past == [("missed", False, "missed 1h ago"), ("good", False, "")]
     assert [bar.kind for bar in rows[1].bars] == ["drain", "out"]
     assert [mark.kind for mark in rows[1].marks] == ["platform", "start", "back"]
     assert "miss" in [mark.kind for mark in rows[0].marks]
