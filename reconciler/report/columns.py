@@ -310,7 +310,10 @@ def _word_for(hold: Hold) -> str:
 
 def _hold_rows(node: NodeReport, _: By) -> Iterator[Row]:
     for hold in node.plan.holds:
-        yield _word_for(hold), f"{hold.reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
+        label = _word_for(hold)
+        # The first word of some reasons is their label.
+        reason = hold.reason.removeprefix(f"{label} ")
+        yield label, f"{reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
 
 
 def _said(node: NodeReport) -> list[str]:
