@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 
+from jobs.cli import commands
+
 PAGE = (Path(__file__).parents[2] / "docs" / "oncall.md").read_text(encoding="utf-8")
+
+
+COMMANDS = re.findall(r"`(reconciler [a-z][^`]*)`", PAGE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_program_takes_each_command(command: str) -> None:
+    name, *arguments = shlex.split(command)[1:]
+    found = commands.get_command(click.Context(commands), name)
+
+    assert found is not None
+    # Parses and converts every argument, and runs nothing.
+    found.make_context(name, arguments)
 
 
 def test_it_is_one_screen() -> None:
