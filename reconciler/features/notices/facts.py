@@ -31,6 +31,7 @@ from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import SAME_MOMENT, CaseRecord, DrainRecord, State
 from reconciler.model.schedule import HELD_BY, PODS_STAY
+from reconciler.model.unguarded import UnguardedWhy
 from reconciler.model.values import replace
 from reconciler.report.explain import FORECAST, blocked_by, obstacles
 from reconciler.report.people import for_any
@@ -44,6 +45,12 @@ APPROVED = "approved"
 """The cause of what waits for an approval, as the check has it."""
 
 _MOMENT = re.compile(r" \d{4}-\S+Z$")
+_LEFT = {
+    UnguardedWhy.DISMISSED: "the reconciler ignores an event of the node",
+    UnguardedWhy.SOURCE_SILENT: "whether the maintenance of the node is over is not known",
+}
+"""Why nobody guards a node that nothing else of it says; in words for everyone."""
+
 _CHECKS = {
     "maxUnavailable": "budgetLeft",
     "perZone": "budgetLeft",
@@ -179,6 +186,11 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         anyone = "somebody uncordoned the node, and the platform may still start"
         date = node.platform_time
         yield key, Fact(Topic.UNGUARDED, text, anyone, lasts=True, before=date, cause="unguarded", by=date)
+    left = node.unguarded
+    if left is not None and left.why in _LEFT and node.ended is None:
+        key = f"Unguarded {left.why} {seconds(left.since) if left.since is not None else ''}".strip()
+        cause, date = f"unguarded: {for_any(node.node, left.because)}", node.platform_time
+        yield key, Fact(Topic.UNGUARDED, left.words, _LEFT[left.why], (), True, "", date, cause, date)
     drained = case.drain is not None and case.drain.done is not None
     if case.open and case.state is State.REQUIRED and node.ended is None:
         if schedule is not None and schedule.planned_start is not None and not schedule.missed:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from reconciler.features.notices.deliveries import failed, ripe_at
 from reconciler.features.notices.deriving import Pass, Policy, after_pass
-from reconciler.features.notices.facts import facts_of
+from reconciler.features.notices.facts import facts_of, remedy
 from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import NOTIFY, sections_of
 from reconciler.model.case_outcome import InTime
 from reconciler.model.content import SettingsVersion
 from reconciler.model.errors import Forbidden, Rejected
+from reconciler.model.event import Answer, Kind
 from reconciler.model.instructions import ALL, PersonHold, Word
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import HoldCode
@@ -643,3 +645,19 @@ def test_a_node_that_is_deleted_counts_as_it_was_drained() -> None:
 
     assert following.memory.week is not None
     assert following.memory.week.ended == {InTime.YES: 1}
+
+
+def test_a_silent_source_of_a_node_in_maintenance_is_told_with_what_helps() -> None:
+    written = NOW - minutes(40)
+    redeploy = builders.reported(builders.signal(Kind.REDEPLOY, not_before=NOW + minutes(60)))
+    silent = (
+        dataclasses.replace(redeploy[0], signals=(), answer=Answer.NO_EVENT, as_of=written),
+        *redeploy[1:],
+    )
+    drained = builders.record(events=(builders.known(Kind.REDEPLOY, not_before=NOW + minutes(60)),))
+    seen = builders.snapshot(builders.held_node(drained), builders.node("b"), readings={"a": silent})
+    node = builders.plan_of(builders.planned(seen))
+    (fact,) = [one for one in facts_of(node, (), {}, NOW).values() if one.topic is Topic.UNGUARDED]
+
+    assert "can't be read now: whether it is over is not known (since " in fact.text
+    assert "if it is over: `reconciler release a`" in remedy(node, Topic.UNGUARDED, builders.PREFIX)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from reconciler.features.notices.memory import NAME
+from reconciler.model.moments import to_text
 from tests.real.passes.processes import ENFORCE, Done, Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.stub import Answer, Asked, Stub
@@ -107,3 +109,29 @@ def test_people_are_told_of_a_stop_of_all_nodes_and_of_settings_that_change_or_a
     process.does("message about settings", told("SettingsRejected", "last good settings", "notify"))
     configure(programs, "50%")
     process.does("message about other settings", told("Person", "the settings changed", "budget"))
+
+
+def test_twenty_nodes_without_an_approval_are_one_incident_with_the_command_and_links(
+    scene: Scene, programs: Programs, hook: Hook
+) -> None:
+    page = "https://maintenance.example.com"
+    entry = f"pagerduty: {{routingKey: key, url: ${{HOOK_URL}}}}, link: '{page}'"
+    needs = "cluster: prod\nevents: {Reboot: {approval: true}}\n"
+    programs.configure(f"{ENFORCE}{needs}notify: [{{name: oncall, {entry}}}]\n")
+    date = to_text(scene.now + timedelta(hours=2))
+    names = [scene.node(number) for number in range(20)]
+    for name in names:
+        scene.annotate(name, "request", json.dumps({"kind": "Reboot", "notBefore": date}))
+    process = start(programs, hook, "serve", "--every", "1s")
+    process.does("page", lambda: hook.events)
+    page_of_all = hook.events[0]
+
+    assert page_of_all["payload"]["custom_details"]["count"] == 20
+    assert page_of_all["payload"]["summary"].startswith("[prod] 20 nodes")
+    assert "(in 1h" in page_of_all["payload"]["summary"]
+    assert page_of_all["payload"]["custom_details"]["command"].startswith("reconciler approve --")
+    assert page_of_all["client_url"] == page
+    for name in names:
+        scene.annotate(name, "request", None)
+    process.does("resolved page", lambda: [one for one in hook.events if one["event_action"] == "resolve"])
+    assert {one["dedup_key"] for one in hook.events} == {"prod: approved"}
