@@ -47,7 +47,7 @@ def absolute(text: str, page: str, repository: str) -> str:
 
     def link(found: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(page), found[2]))
-        kind = "raw" if path.endswith((".png", ".svg")) else "blob"
+        kind = "raw" if path.endswith((".png", ".svg", ".webp")) else "blob"
         return f"{found[1]}{repository}/{kind}/v{version()}/{path}"
 
     return _LINK.sub(link, text)

@@ -45,6 +45,9 @@ _SEVERAL = re.compile(
 )
 """Commands that take several nodes."""
 
+_OF_ONE = re.compile(r"\b(kubectl get pods [^;]*spec\.nodeName=|reconciler explain )NODE\b")
+"""Commands that show something of one node."""
+
 _REASONS = 3
 """Reasons of one code that have an entry of their own."""
 
@@ -251,7 +254,10 @@ def for_all(nodes: list[str], text: str) -> str:
 
 
 def to_type(nodes: list[str], text: str) -> str:
-    """Return the same, with all names in a command that takes several nodes, so that it can be copied."""
+    """Return the same, with all names in a command that takes several nodes, so that it can be copied.
+
+    A command that shows something of one node is about the first one.
+    """
     if 1 < len(nodes) <= _TYPED:
         text = _SEVERAL.sub(rf"\1 {' '.join(nodes)}", text)
-    return for_all(nodes, text)
+    return for_all(nodes, _OF_ONE.sub(rf"\1{nodes[0]}", text) if nodes else text)
