@@ -106,7 +106,8 @@ class PlannedCase(Struct, frozen=True):
 
     `kinds` are the kinds of its events, or the types of the conditions, each once. `not_before` is the
     earliest moment from which the platform may start, None if no event has one. `begun` is whether its drain
-    has begun. `unguarded` is why nobody drains the node, or brings it back, None for any other.
+    has begun. `unguarded` is why nobody drains the node, or brings it back, None for any other. `standing` is
+    the word for what the node is (`report.standing`).
     """
 
     node: str
@@ -118,6 +119,23 @@ class PlannedCase(Struct, frozen=True):
     not_before: datetime | None = None
     begun: bool = False
     unguarded: Unguarded | None = None
+    standing: str = ""
+
+    @property
+    def word(self) -> str:
+        """What the case is in one word, as each output says it."""
+        match self.status:
+            case Status.MISSED:
+                return "will be missed"
+            case Status.STOPPED:
+                return "held"
+            case Status.STARTED:
+                return "draining" if self.standing in ("", "planned", "at risk", "waits") else self.standing
+            case Status.WAITING:
+                return self.standing or "waits"
+            case Status.PLANNED if self.standing == "held":
+                return self.standing
+        return self.status.value
 
     @property
     def forecast_words(self) -> str:
@@ -195,6 +213,9 @@ def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
     if not kinds and node.record is not None:
         kinds = [event.condition or event.kind.value for event in node.record.events]
     dates = [event.not_before for event in events if event.not_before is not None]
+    # It loads the checks, which other users of this module do not need.
+    from reconciler.report.standing import standing
+
     return PlannedCase(
         node.node,
         node.zone,
@@ -205,6 +226,7 @@ def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
         min(dates, default=None),
         _begun(schedule, now),
         node.unguarded,
+        standing(node).value,
     )
 
 

@@ -223,7 +223,7 @@ def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -
     observed = (
         ", and not started in mode Observe" if case.status is Status.PLANNED and schedule.observed else ""
     )
-    drawing.say(f"{', '.join(case.kinds) or 'maintenance'}: {case.status.value}{observed}")
+    drawing.say(f"{', '.join(case.kinds) or 'maintenance'}: {case.word}{observed}")
     if case.begun:
         begun = schedule.planned_start
         drawing.bar("drain", begun, drained or now)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 
-from reconciler.calendar.values import format_duration, format_local, in_zone
+from reconciler.calendar.values import format_duration, format_local, in_zone, time_left, with_time_left
 from reconciler.calendar.windows import Closure, Opening
 from reconciler.features.planning.chart import chart
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.schedule import CaseForecast
 from reconciler.report import safe
-from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
+from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status, clock_text
 from reconciler.report.document import heading
 from reconciler.report.lines import NARROW, Line, Look, Screen, padded, short_names, shortened
 from reconciler.report.moves import pod_lines
@@ -24,7 +25,7 @@ from reconciler.report.people import alarms
 from reconciler.report.values import Document, keys, plain, unseen_line
 from reconciler.settings.schema import Mode
 
-keys(PlannedCase, "name=node zone pool status kinds notBefore schedule unguarded")
+keys(PlannedCase, "name=node zone pool status standing=word kinds notBefore schedule unguarded")
 keys(SharedCalendar, "nodes openings freezes=closures")
 keys(Opening, "start end window")
 keys(Closure, "start end name reason absolute")
@@ -38,12 +39,7 @@ _NODE = 12
 
 _INDENT = " " * 10
 
-_WORDS = {
-    Status.MISSED: "MISSED",
-    Status.STOPPED: "STOPPED",
-    Status.UNGUARDED: "UNGUARDED",
-    Status.AT_RISK: "AT RISK",
-}
+_LOUD = (Status.MISSED, Status.STOPPED, Status.UNGUARDED, Status.AT_RISK)
 _ALARMS = (Status.MISSED, Status.STOPPED, Status.UNGUARDED)
 
 
@@ -98,13 +94,19 @@ def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
 
 def _cells(case: PlannedCase, look: Look) -> list[str]:
     return [
-        _WORDS.get(case.status, case.status.value),
+        _state(case),
         safe.line(case.node),
         _event(case, look),
         _start(case, look),
         _latest(case, look),
         _back(case, look),
     ]
+
+
+def _state(case: PlannedCase) -> str:
+    if case.status is Status.MISSED:
+        return "MISSED"
+    return case.word.upper() if case.status in _LOUD else case.word
 
 
 def _back(case: PlannedCase, look: Look) -> str:
@@ -165,7 +167,8 @@ def _said(case: PlannedCase) -> tuple[Status, str, str]:
 def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
     room = look.width - len(_INDENT)
     for words in (case.forecast_words, case.schedule.ending):
-        text = safe.line(in_zone(words, look.zone, named=False))
+        clock = partial(clock_text, now=look.now, zone=look.zone)
+        text = safe.line(in_zone(with_time_left(words, look.now), look.zone, named=False, clock=clock))
         for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
             yield Line(f"{_INDENT}{part}", case.status in _ALARMS and words == case.forecast_words)
 
@@ -180,15 +183,19 @@ def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 
 _COUNTED = {
-    Status.MISSED: "will be missed",
-    Status.STOPPED: "stopped by a person",
-    Status.UNGUARDED: "unguarded",
-    Status.AT_RISK: "at risk",
-    Status.STARTED: "started",
-    Status.PLANNED: "planned",
-    Status.WAITING: "without a known start",
-    Status.REPORTED: "only reported",
+    "will be missed": "will be missed",
+    "missed": "missed",
+    "unguarded": "unguarded",
+    "blocked": "blocked",
+    "at risk": "at risk",
+    "held": "held by a person",
+    "draining": "draining",
+    "drained": "drained",
+    "planned": "planned",
+    "waits": "waiting, without a known start",
+    "reported": "only reported",
 }
+"""How many cases there are of each word."""
 
 
 def as_lines(ahead: PlanAhead, screen: Screen) -> list[Line]:
@@ -233,13 +240,28 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
     yield f"{now}, mode {ahead.plan.mode}, the next {format_duration(ahead.until - ahead.plan.now)}"
     if ahead.plan.mode == Mode.OBSERVE and ahead.cases and not ahead.plan.settings.rejected:
         yield "nothing of this starts in mode Observe; mode Enforce would start it"
-    counted = Counter(case.status for case in ahead.cases)
-    parts = [f"{counted[status]} {word}" for status, word in _COUNTED.items() if counted[status]]
+    counted = Counter(case.word for case in ahead.cases)
+    parts = [f"{counted[word]} {words}" for word, words in _COUNTED.items() if counted[word]]
     if parts:
         yield f"{count_of(len(ahead.cases), 'case')}: {', '.join(parts)}"
+    yield from _next(ahead)
     unknown = sum(case.schedule.forecast is CaseForecast.UNKNOWN for case in ahead.cases)
     if unknown:
         yield f"of {unknown} it is not known whether the drain can end"
+
+
+def _next(ahead: PlanAhead) -> Iterator[str]:
+    """Yield which drain starts next, and which maintenance comes next, with how far away each is."""
+    now = ahead.plan.now
+    starts = ((case.schedule.planned_start, case, "drain") for case in ahead.cases if not case.begun)
+    strikes = ((case.not_before, case, ", ".join(case.kinds)) for case in ahead.cases)
+    coming = []
+    for moments in (starts, strikes):
+        later = [(at, case.node, what) for at, case, what in moments if at is not None and at > now]
+        coming += [min(later)] if later else []
+    said = (f"{what} of {node} {time_left(at, now)}, at {to_text(at)}" for at, node, what in sorted(coming))
+    if words := "; ".join(said):
+        yield f"next: {words}"
 
 
 def _notes(ahead: PlanAhead) -> Iterator[str]:
@@ -271,7 +293,8 @@ def _later(ahead: PlanAhead) -> Iterator[str]:
 def _text_folded(texts: Iterable[str], look: Look, *, alarm: bool = False) -> Iterator[Line]:
     """Yield the texts in lines that the screen has columns for; moments are in the zone of the look."""
     for text in texts:
-        words = safe.line(in_zone(text, look.zone, named=False))
+        clock = partial(clock_text, now=look.now, zone=look.zone)
+        words = safe.line(in_zone(text, look.zone, named=False, clock=clock))
         for part in wrap(
             words, look.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
         ):

@@ -131,7 +131,7 @@ def test_a_case_without_a_known_start_has_a_row_with_a_question_mark_beside_now(
     row = only(drawn(case("a", CaseSchedule())))
 
     assert row.marks == (Mark("unknown", percent(NOW)),)
-    assert row.words == "Reboot: waiting; its start is not known"
+    assert row.words == "Reboot: waits; its start is not known"
 
 
 def test_windows_and_freezes_shade_the_nodes_that_they_are_for() -> None:

@@ -72,10 +72,10 @@ def test_a_miss_has_its_reason_below_it_once_and_all_of_it_asks_for_red() -> Non
     red = [line.text for line in lines if line.alarm]
 
     assert [line.split()[0] for line in red] == ["MISSED", "MISSED", "at", "!", "!"]
-    assert "at Sun 2026-11-22 21:00 five nodes are due" in red[2]
+    assert "at Sun 22 21:00 (in 1d9h) five nodes are due" in red[2]
 
 
-@pytest.mark.parametrize("height", [12, 24, 50])
+@pytest.mark.parametrize("height", [13, 24, 50])
 def test_a_screen_has_the_most_urgent_cases_and_says_how_to_see_the_rest(height: int) -> None:
     nodes = [case(f"n{number:03}", CaseSchedule(NOW + number * HOUR / 2)) for number in range(200)]
     lines = texts(ahead(*nodes), 80, height)
@@ -99,17 +99,17 @@ def test_without_a_case_the_page_says_so_and_when_the_next_window_opens() -> Non
     lines = texts(ahead(case("a", None), settings='windows: [{name: nights, start: "22:00", end: "05:00"}]'))
 
     assert "No case: nothing is planned to start." in lines
-    assert "no maintenance window is open; nights opens next, at Sat 2026-11-21 22:00" in lines
+    assert "no maintenance window is open; nights opens next, at 22:00" in lines
 
 
 def test_cases_and_misses_after_the_end_are_counted() -> None:
     one = ahead(case("a", CaseSchedule(NOW + 8 * DAY)), settings="")
-    assert "1 later, the first on Sun 2026-11-29 12:00; a longer --until shows them" in texts(one)
+    assert "1 later, the first on Sun 29 12:00; a longer --until shows them" in texts(one)
 
     missed = CaseSchedule(None, NOW + 8 * DAY, missed=True, because="no place")
     shown = texts(ahead(case("a", CaseSchedule(NOW + 8 * DAY)), case("b", missed), settings=""), 200)
 
-    assert shown[-1].startswith("2 later, the first on Sun 2026-11-29 12:00, 1 of them will be missed; ")
+    assert shown[-1].startswith("2 later, the first on Sun 29 12:00, 1 of them will be missed; ")
 
 
 def test_in_mode_observe_the_page_says_that_nothing_starts() -> None:
@@ -187,3 +187,30 @@ def test_a_latest_start_that_is_over_is_no_moment_to_wait_for() -> None:
 
     assert "passed" in table_row("a", shown)
     assert "passed" not in table_row("b", shown)
+
+
+def test_a_case_has_the_word_that_each_output_has_for_it() -> None:
+    begun = CaseSchedule(NOW - HOUR, NOW, started=True)
+    stopped = replace(begun, stopped="ann holds it")
+    known = ahead(*(case(name, begun) for name in "abc"), case("d", CaseSchedule()), case("e", stopped))
+    words = {"a": "drained", "b": "blocked", "c": "draining", "d": "waits", "e": "held"}
+    cases = (replace(each, standing=words[each.node]) for each in known.cases)
+
+    shown = replace(known, cases=tuple(cases))
+    assert {name: table_row(name, shown)[0] for name in words} == {**words, "e": "HELD"}
+    assert (
+        "5 cases: 1 blocked, 1 held by a person, 1 draining, 1 drained, 1 waiting, without a known start"
+        in texts(shown, 120)
+    )
+
+
+def test_the_head_says_which_drain_and_which_maintenance_come_next() -> None:
+    known = ahead(case("a", CaseSchedule(NOW + HOUR)), case("b", CaseSchedule(NOW + HOUR / 2)))
+    dates = {"a": (NOW + 2 * HOUR, "Reboot"), "b": (NOW + 3 * HOUR, "Redeploy")}
+    cases = (
+        replace(each, not_before=dates[each.node][0], kinds=dates[each.node][1:]) for each in known.cases
+    )
+
+    assert "next: drain of b in 30m, at 12:30; Reboot of a in 2h, at 14:00" in texts(
+        replace(known, cases=tuple(cases))
+    )
