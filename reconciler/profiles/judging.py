@@ -346,16 +346,16 @@ def _in_windows(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> St
     if policy.outside_window is OutsideWindow.NEVER:
         never = f"no window opens before {to_text(deadline)}, and outsideWindow is Never"
         return StartTimes(
-            EARLIEST, None, deadline, never=never, remedy="a window before it, or outsideWindow: AtDeadline,"
-        )
-    if outlook.unfrozen(deadline) != deadline:
-        never = f"an absolute freeze covers the deadline {to_text(deadline)}"
-        return StartTimes(
             EARLIEST,
             None,
             deadline,
             never=never,
-            remedy="a freeze that is not absolute, or leaves a gap before,",
+            remedy="add a window before it, or set outsideWindow: AtDeadline",
+        )
+    if outlook.unfrozen(deadline) != deadline:
+        never = f"an absolute freeze covers the deadline {to_text(deadline)}"
+        return StartTimes(
+            EARLIEST, None, deadline, never=never, remedy="end the freeze before, or make it not absolute"
         )
     return StartTimes(EARLIEST, deadline, deadline)
 

@@ -116,6 +116,8 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
             continue
         said = f"{said}\n{reason}"
         until = until_words(obstacle.until, reason)
+        if obstacle.code == "leftToUs" and obstacle.until is not None and until:
+            until = f"; it starts when that ends, at {to_text(obstacle.until)} at the latest"
         label = label_of(obstacle.code)
         # The first word of these reasons is their label.
         because = f"{reason.removeprefix(f'{label} ')}{until}  [{obstacle.code}]"

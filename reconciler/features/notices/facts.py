@@ -35,6 +35,7 @@ from reconciler.model.unguarded import UnguardedWhy
 from reconciler.model.values import replace
 from reconciler.report.explain import FORECAST, blocked_by, obstacles
 from reconciler.report.people import for_any
+from reconciler.report.standing import Standing, kind_of_hold
 
 ENDING = "Done"
 """The key of the message about the end of a case."""
@@ -204,7 +205,7 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         held = _held(node.holds)
         if held:
             codes = ", ".join(dict.fromkeys(hold.code for hold in held[:_NAMED]))
-            anyone, date = f"the start of the drain is held ({codes})", node.platform_time
+            anyone, date = f"the start of the drain {_word(held)} ({codes})", node.platform_time
             cause = _cause(node, held)
             yield "Held", Fact(Topic.HELD, _reasons(held), anyone, (), True, "", date, cause, date)
     if facts.deadline_passed is not None:
@@ -345,7 +346,7 @@ def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
 
 
 def _cause(node: NodePlan, holds: Sequence[Hold]) -> str:
-    """Return what a start is held by. What a person has said differs from node to node."""
+    """Return what a start waits for. What a person has said differs from node to node."""
     if not holds:
         return ""
     # A missing approval comes first: it is what a person can give.
@@ -353,6 +354,14 @@ def _cause(node: NodePlan, holds: Sequence[Hold]) -> str:
     if hold.code not in _WORDS_OF_PEOPLE:
         return hold.code
     return f"{hold.code} {crc32(for_any(node.node, hold.reason).encode('utf-8', 'replace'))}"
+
+
+def _word(holds: Sequence[Hold]) -> str:
+    """Return what becomes of a start with these holds, in the words of each output."""
+    kinds = {kind_of_hold(hold.code) for hold in holds}
+    if Standing.HELD in kinds:
+        return "is held by a person"
+    return "is blocked" if Standing.BLOCKED in kinds else "waits"
 
 
 def _held(holds: Sequence[Hold]) -> list[Hold]:

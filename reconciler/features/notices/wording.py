@@ -24,7 +24,7 @@ _WORDS = {
     Topic.RECEIVED: "maintenance announced",
     Topic.PLANNED: "drain planned",
     Topic.APPROVAL_NEEDED: "approval needed",
-    Topic.HELD: "held",
+    Topic.HELD: "waiting to start",
     Topic.WILL_BE_MISSED: "will be missed",
     Topic.NO_LONGER_MISSED: "in time after all",
     Topic.UNGUARDED: "unguarded",

@@ -130,7 +130,7 @@ class Reasons:
             return f"{self._short(found, placed.limit)}{late}"
         deadline = case.times.deadline
         if case.times.never:
-            return f"{case.times.never}: {case.times.remedy} would do{late}"
+            return f"{case.times.never}: {case.times.remedy}{late}"
         when = f"before {to_text(deadline)}" if deadline is not None else "in time"
         if self._limits.spacing > timedelta():
             spacing = format_duration(self._limits.spacing)

@@ -77,7 +77,7 @@ def test_a_stop_that_ends_before_the_date_is_no_miss_but_a_stop() -> None:
 
     assert case.status is Status.STOPPED
     assert "its drain is stopped" in case.forecast_words
-    assert "STOPPED" in "\n".join(line.text for line in as_lines(ahead, Screen(120)))
+    assert "HELD" in "\n".join(line.text for line in as_lines(ahead, Screen(120)))
 
 
 @pytest.mark.parametrize(
