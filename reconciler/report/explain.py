@@ -43,6 +43,7 @@ from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.plugins import NOBODY, SETTINGS
 from reconciler.report.moves import move_of
+from reconciler.report.standing import ends_by_itself
 from reconciler.settings.schema import Settings
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
@@ -101,16 +102,6 @@ _SAID_BY_UNGUARDED = frozenset(
 )
 """Holds of which the reason why nobody guards the node says more."""
 
-_BY_ITSELF = frozenset(
-    {
-        *(name for name, check in CHECKS.items() if check.type.by_itself),
-        HoldCode.DRAIN_SLOT,
-        HoldCode.IN_TIME,
-        HoldCode.ONE_PROFILE,
-    }
-)
-"""Codes of holds that end without a person in the ordinary course of things."""
-
 
 @cache
 def _readers() -> Mapping[str, str]:
@@ -143,14 +134,6 @@ def who_ends(
     }
     ends = (_REQUESTER if requested else _PLATFORM).format(**parts)
     return (who or WHO.get(code, "see docs/holds.md")).format(**parts, ends=ends)
-
-
-def ends_by_itself(code: str, *, requested: bool = False) -> bool:
-    """Return whether a hold of this code ends without a person in the ordinary course of things.
-
-    `requested` is whether a person requested the maintenance: then a person ends it.
-    """
-    return code in _BY_ITSELF or (code == "eventsGone" and not requested)
 
 
 def _with_commands(obstacles: Iterable[Obstacle], node: str) -> tuple[Obstacle, ...]:

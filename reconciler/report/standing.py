@@ -9,7 +9,7 @@ from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast
-from reconciler.report.explain import ends_by_itself
+from reconciler.profiles.checks import CHECKS
 
 
 class Standing(StrEnum):
@@ -71,6 +71,25 @@ _WAITS = frozenset(
     }
 )
 """Codes of holds that wait, and that may need a person to end them in time."""
+
+
+_BY_ITSELF = frozenset(
+    {
+        *(name for name, check in CHECKS.items() if check.type.by_itself),
+        HoldCode.DRAIN_SLOT,
+        HoldCode.IN_TIME,
+        HoldCode.ONE_PROFILE,
+    }
+)
+"""Codes of holds that end without a person in the ordinary course of things."""
+
+
+def ends_by_itself(code: str, *, requested: bool = False) -> bool:
+    """Return whether a hold of this code ends without a person in the ordinary course of things.
+
+    `requested` is whether a person requested the maintenance: then a person ends it.
+    """
+    return code in _BY_ITSELF or (code == "eventsGone" and not requested)
 
 
 def kind_of_hold(code: str) -> Standing:

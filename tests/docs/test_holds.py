@@ -11,7 +11,8 @@ import pytest
 from reconciler.model.keys import OwnKeys
 from reconciler.model.outcome import HoldCode
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import WHO, ends_by_itself, who_ends
+from reconciler.report.explain import WHO, who_ends
+from reconciler.report.standing import ends_by_itself
 from tests.docs.holds import example
 
 FILE = Path(__file__).parents[2] / "docs" / "holds.md"

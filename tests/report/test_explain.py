@@ -21,8 +21,9 @@ from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
 from reconciler.report.commands import commands_in
-from reconciler.report.explain import WHO, ends_by_itself, find_pod, obstacles, owner_labels, who_ends
+from reconciler.report.explain import WHO, find_pod, obstacles, owner_labels, who_ends
 from reconciler.report.people import people
+from reconciler.report.standing import ends_by_itself
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
 from tests.support import builders

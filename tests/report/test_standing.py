@@ -9,8 +9,7 @@ import pytest
 from reconciler.model.node import Node
 from reconciler.model.outcome import HoldCode
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import ends_by_itself
-from reconciler.report.standing import BY_PERSONS, Standing, kind_of_hold, standing
+from reconciler.report.standing import BY_PERSONS, Standing, ends_by_itself, kind_of_hold, standing
 from tests.report.explaining import Explained
 from tests.support import builders
 from tests.support.builders import PREFIX, REQUEST
