@@ -225,6 +225,11 @@ ROWS: Mapping[str, Sequence[Panel]] = {
             f"max by (node, kind, why) ({m.UNGUARDED}{_NODE})",
         ),
         _table(
+            "Missed nodes",
+            "Nodes that were not drained in time, for an hour after the end of their case.",
+            f"max by (node, kind, outcome) ({m.CASE_MISSED}{_NODE})",
+        ),
+        _table(
             "Holds",
             "Why nothing happens to a node now, and since when. The docs describe each code.",
             (f"1000 * min by (node, code) ({m.NODE_HOLD_SINCE}{_NODE})", "since"),
