@@ -14,18 +14,20 @@ from textwrap import wrap
 
 from msgspec import Struct
 
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, VariablesAsWritten, connected, itself
 from jobs.runtime.output import echo, for_programs, width
 from jobs.runtime.process import first, own_pod_events
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.lease import read_rivals
 from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarText, ConfigMapName, Holder, KeptCalendar
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.reconciler import Reconciler
+from reconciler.model.reconciler import Reconciler, Running
 from reconciler.passes.observe import calendars_now
 from reconciler.report.acting import acting_lines
 from reconciler.report.lines import Line
@@ -196,23 +198,22 @@ class SettingsInUse(Struct, frozen=True):
         """Return what to print above a text for people, folded on a narrow terminal.
 
         They are, in red, why the settings are default ones, and who acts on the nodes `now` (aware) in which
-        cluster; only the cluster, if that was not read. What programs read stays as it is. The line about the
-        settings goes to stderr then.
+        cluster; only the cluster, if that was not read. That nobody acts comes first. What programs read
+        stays as it is. The line about the settings goes to stderr then.
         """
         if for_programs(output):
             if self.defaults:
                 echo(self.defaults, err=True)
             return ()
-        columns, lines = width(output), list[Line]()
-        if self.defaults:
-            parts = wrap(self.defaults, columns) if columns else (self.defaults,)
-            lines += [Line(part, alarm=True) for part in parts]
+        columns, acts = width(output), tuple[Line, ...]()
+        parts = wrap(self.defaults, columns) if columns else [self.defaults] if self.defaults else []
+        defaults = tuple(Line(part, alarm=True) for part in parts)
         if reconciler is not None and now is not None:
-            lines += acting_lines(reconciler, now, self.settings.time_zone, columns)
+            acts = acting_lines(reconciler, now, self.settings.time_zone, columns)
         elif cluster := self.settings.cluster or self.cluster:
             context = f", context {self.context}" if self.context else ""
-            lines.append(Line(f"cluster {cluster}{context}"))
-        return tuple(lines)
+            acts = (Line(f"cluster {cluster}{context}"),)
+        return acts + defaults if any(line.alarm for line in acts) else defaults + acts
 
 
 def settings_to_show(source: SettingsSource | None, target: Target, now: datetime) -> SettingsInUse:
@@ -252,6 +253,10 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
     with connected(target) as connection:
         found = read_installed(connection, target.namespace)
         name_cluster(connection, "")
+        others: tuple[Reconciler, ...] = ()
+        if isinstance(found, str):
+            # The reconciler may be in another namespace.
+            others = read_rivals(connection, target.namespace, ServerClock(connection).now)
     cluster, context = connection.cluster, connection.origin.context
     if isinstance(found, str):
         if target.namespace != Target().namespace:
@@ -260,7 +265,12 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
                 f"leave out --reconciler-namespace to ask the one in {Target().namespace}, or pass --config"
             )
             raise SettingsError((f"{found}; {remedy}",))
-        defaults = f"default settings: {found}; pass --config"
+        runs = sorted(other.lock for other in others if other.running is Running.RUNNING)
+        where = ""
+        if runs:
+            option = f"pass --reconciler-namespace {runs[0]}"
+            where = f"a reconciler runs in the namespace {runs[0]}: {option}; else "
+        defaults = f"default settings: {found}; {where}pass --config"
         return SettingsInUse(parse_settings("", ""), "default settings", defaults, "", cluster, context)
     name, content = found
     try:

@@ -97,6 +97,9 @@ def _words(reconciler: Reconciler, now: datetime) -> str:
             )
             return f"NO RECONCILER RUNS: {ended}{apart}; {who}. Nobody acts on any node now. Look: {LOOK}"
         case Running.NEVER:
+            elsewhere = sorted(other.lock for other in reconciler.rivals if other.running is Running.RUNNING)
+            if elsewhere:
+                return f"reconciler: one runs in the namespace {elsewhere[0]}, and none in {reconciler.lock}"
             return "reconciler: none has acted in this cluster yet"
     known = f"; the last pass that it knows of ended {ago}{mode}" if last is not None else ""
     return f"reconciler: whether one runs is not known: {reconciler.because}{known}"

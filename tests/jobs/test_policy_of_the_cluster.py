@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from jobs.cli import main
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.reconciler import PASSES, Passes, passes_text
 from reconciler.model.record import Record, to_annotation
 from tests.jobs.stub_cluster import OF_SETTINGS, StubCluster, node, pod
 from tests.support.builders import NOW
@@ -42,10 +44,13 @@ class Cluster(StubCluster):
         super().__init__(folder, node("n"))
         self.maps: dict[tuple[str, str], str] = {}
         self.forbidden = False
+        self.leases: list[dict[str, Any]] = []
 
     def instead(self, asked: Asked) -> Answer | None:
         if self.forbidden and "/configmaps" in asked.path:
             return status(403, "Forbidden", "no")
+        if asked.path == "/apis/coordination.k8s.io/v1/leases":
+            return json_answer({"metadata": {}, "items": self.leases})
         return self.config_map(asked.path)
 
     def config_map(self, path: str) -> Answer | None:
@@ -160,6 +165,30 @@ def test_the_policy_is_that_of_the_namespace_and_is_found_by_its_label_under_ano
     cluster.maps["team", "another"] = "mode: Enforce"
     assert cluster.run("plan", "--reconciler-namespace", "team") == 2
     assert "configmap/team/team-policy, configmap/team/another; " in capsys.readouterr().err
+
+
+def test_where_a_reconciler_runs_in_another_namespace_the_first_line_names_the_option_for_it(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    passes = Passes(last=datetime.now(UTC), apart=(timedelta(seconds=30),), mode="Enforce")
+    cluster.leases.append(
+        {
+            "metadata": {
+                "name": "reconciler-lock",
+                "namespace": "ops",
+                "annotations": {PASSES: passes_text(passes)},
+            },
+            "spec": {"holderIdentity": "reconciler-1"},
+        }
+    )
+
+    assert cluster.run("plan") == 0
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    where = "a reconciler runs in the namespace ops: pass --reconciler-namespace ops"
+    assert f"; {where}; else pass --config" in first
+    assert second.startswith(
+        "reconciler: one runs in the namespace ops, and none in node-maintenance · cluster"
+    )
 
 
 def test_a_variable_names_the_namespace_once_for_all_commands(
