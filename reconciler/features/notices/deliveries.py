@@ -58,7 +58,7 @@ class Delivery(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The title, the lines and the links, or what a template made instead."""
-        return self.body or f"{self.title}\n{self.rest}"
+        return self.body or "\n".join(filter(None, (self.title, self.rest)))
 
     @property
     def rest(self) -> str:
@@ -231,22 +231,17 @@ def delivery_of(
     zone = entry.at.time_zone or zone if entry.at is not None else zone
     said = messages if now is None else tuple(_dated(entry, one, now, zone) for one in messages)
     parts = parts_of(said, now)
-    title = title_of(said, parts)
+    title = title_of(parts)
     title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title
-    # The zone is named at the first moment of all.
-    texts = (title, *(text for part in parts for text in (part.head, part.text, part.remedy)))
-    title, *local = in_local_time("\n".join(texts), zone, now).split("\n")
-    parts = tuple(
-        replace(part, head=head, text=text, remedy=ask)
-        for part, head, text, ask in zip(parts, local[::3], local[1::3], local[2::3], strict=True)
-    )
     lines: list[str] = []
     for part in parts:
-        alone = (part.text, *([", ".join(part.names)] if len(part.names) > 1 else []))
-        lines += alone if len(parts) == 1 else (part.line,)
+        alone = (part.below, ", ".join(part.names) if len(part.names) > 1 else "")
+        lines += filter(None, alone if len(parts) == 1 else (part.line,))
         lines += [f"→ {part.remedy}"] if part.remedy else []
     if dropped:
         lines.append(_left_out(dropped))
+    # The zone is named at the first moment of all.
+    title, *lines = in_local_time("\n".join((title, *lines)), zone, now).split("\n")
     books = dict.fromkeys(one.runbook for one in parts if one.runbook)
     links = [*([("Page", entry.link)] if entry.link else []), *(("Runbook", url) for url in books)]
     return Delivery(

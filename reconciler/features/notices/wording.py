@@ -41,6 +41,11 @@ _WORDS = {
     Topic.SUMMARY: "weekly summary",
 }
 
+_SAYS_IT = frozenset({Topic.PERSON, Topic.DRAINED, Topic.DONE, Topic.NO_LONGER_MISSED, Topic.SUMMARY})
+"""Topics whose text begins with what a headline has to say."""
+
+_MISSED = "the node will not be drained in time: "
+
 _SUPERSEDED = {
     Topic.DONE: (Topic.NO_LONGER_MISSED, Topic.DRAINED, Topic.STARTED, Topic.PLANNED, Topic.RECEIVED),
     Topic.DRAINED: (Topic.NO_LONGER_MISSED, Topic.STARTED, Topic.PLANNED, Topic.RECEIVED),
@@ -90,10 +95,16 @@ class Part(Struct, frozen=True):
         return self.messages[0]
 
     @property
+    def below(self) -> str:
+        """What the headline does not say."""
+        says_it = self.first.topic in _SAYS_IT
+        return self.text.partition("; ")[2] if says_it else self.text
+
+    @property
     def line(self) -> str:
         """All of it in one line, without the remedy."""
-        words = words_of(self.first)
-        line = f"{self.about}: {self.text}" if self.text.startswith(words) else f"{self.head}: {self.text}"
+        says_it = self.first.topic in _SAYS_IT and self.text
+        line = f"{self.about}: {self.text}" if says_it else f"{self.head}: {self.text}"
         return f"{line}: {', '.join(self.names)}" if len(self.names) > 1 else line
 
 
@@ -116,22 +127,28 @@ def part_of(messages: Iterable[Message], now: datetime | None = None) -> Part:
     by_node = {one.node: one for one in sorted(messages, key=_urgency, reverse=True)}
     said = tuple(sorted(by_node.values(), key=_urgency))
     first, names = said[0], tuple(one.node for one in said)
-    until = ", by" if first.topic is Topic.APPROVAL_NEEDED else ", maintenance from"
-    date = f"{until} {to_text(first.by)}" if first.by is not None else ""
-    about = safe.line(_about(said))
-    head = f"{about}: {words_of(first)}{date}"
     texts = {_for_any(one) for one in said}
     text = for_all(list(names), next(iter(texts))) if len(texts) == 1 else f"first {first.node}: {first.text}"
     longest = max((one.took for one in said if one.took is not None), default=None)
     if longest is not None and len(texts) > 1:
         text = f"all {first.cause} within {format_duration(longest)}"
+    remedy = _for_all(said, first.remedy)
+    for known in (_MISSED, *(f" {sentence}" for sentence in text.split(". ")[1:])):
+        # The headline says it, or the remedy.
+        text = text.replace(known, "") if known == _MISSED or known.strip(" .") in remedy else text
+    about = safe.line(_about(said))
+    says_it = first.topic in _SAYS_IT and text
+    head = f"{about}: {text.partition('; ')[0] if says_it else words_of(first)}"
+    if first.by is not None:
+        until = "by" if first.topic is Topic.APPROVAL_NEEDED else "maintenance from"
+        head = f"{head}, {until} {to_text(first.by)}"
     return Part(
         said,
         about,
         safe.line(_with_time_left(head, now)),
         safe.line(_with_time_left(text, now)),
         names if first.node else (),
-        safe.line(_for_all(said, first.remedy)),
+        safe.line(remedy),
         runbook_of(first),
     )
 
@@ -142,14 +159,12 @@ def runbook_of(message: Message) -> str:
     return f"{_RUNBOOKS}/{page}.md" if page else ""
 
 
-def title_of(messages: Sequence[Message], parts: Sequence[Part]) -> str:
+def title_of(parts: Sequence[Part]) -> str:
     """Return the headline of a delivery."""
     if len(parts) == 1:
         return parts[0].head
-    about = list(dict.fromkeys(one.about for one in messages))
-    topics = list(dict.fromkeys(part.first.topic for part in parts))
-    if len(about) == 1:
-        return f"{about[0]}: {', '.join(_WORDS[each] for each in topics)}"
+    if parts and parts[0].first.topic.bad:
+        return f"{parts[0].head}; and {len(parts) - 1} more"
     said = [one for part in parts for one in part.messages]
     if any(not one.node for one in said):
         of_cluster = [one for one in said if not one.node]

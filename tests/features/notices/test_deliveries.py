@@ -57,7 +57,7 @@ def test_forty_nodes_of_which_much_is_said_are_one_message_too() -> None:
     memory = told(*(message(topic, name, text=f"{topic} {name}") for name in names for topic in topics))
     found = due(memory, one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
 
-    assert found.title == "40 nodes: 40 will be missed, 40 maintenance announced, 40 drain planned"
+    assert found.title == "40 nodes: will be missed; and 2 more"
     # Problems come first.
     assert found.lines[0].startswith("40 nodes: will be missed: WillBeMissed NODE: node-00, node-01")
 
@@ -215,7 +215,7 @@ def test_nodes_that_are_drained_together_are_one_sentence() -> None:
     ]
     found = due(told(*before, *gone), one("group: 0s", hook="slack: {webhook: 'http://127.0.0.1:1/'}"))
 
-    assert found.text == "3 nodes of pool1: drained\nall drained for Preempt within 3s\na, b, c"
+    assert found.text == "3 nodes of pool1: all drained for Preempt within 3s\na, b, c"
 
 
 def test_that_a_drain_is_blocked_is_no_news_while_there_is_much_time() -> None:
@@ -225,3 +225,30 @@ def test_that_a_drain_is_blocked_is_no_news_while_there_is_much_time() -> None:
     assert due_at(blocked, one("group: 0s, blockedWithin: 10h"), NOW) == NOW + minutes(10)
     # It has not waited for its receiver, so it is not too old.
     assert too_old(blocked, entries(one("blockedWithin: 1m")), NOW + timedelta(hours=27)) == blocked
+
+
+def test_a_message_says_each_thing_once_and_names_the_zone_once() -> None:
+    (entry,) = entries(one())
+    text = (
+        "the node will not be drained in time: shop/a can't be evicted until 2026-11-21T12:30:00Z. Run more."
+    )
+    missed = replace(
+        message(Topic.WILL_BE_MISSED, text=text),
+        by=NOW + minutes(20),
+        remedy="the owner of the pod: Run more: `kubectl scale`",
+    )
+    found = delivery_of(entry, (missed,), ZoneInfo("Europe/Berlin"), now=NOW)
+
+    assert found.title == "node a: will be missed, maintenance from 13:20 CET (Europe/Berlin) (in 20m)"
+    assert found.lines == (
+        "shop/a can't be evicted until 13:30 (in 30m).",
+        "→ the owner of the pod: Run more: `kubectl scale`",
+    )
+
+
+def test_a_headline_says_what_happened_and_the_lines_what_it_does_not() -> None:
+    (entry,) = entries(one())
+    ended = message(Topic.DONE, text="back in service at 2026-11-21T12:46:00Z; the Redeploy was called off")
+    found = delivery_of(entry, (ended,), UTC, now=NOW + minutes(50))
+
+    assert found.text == "node a: back in service at 12:46 UTC (4m ago)\nthe Redeploy was called off"

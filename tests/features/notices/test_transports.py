@@ -291,7 +291,7 @@ def test_a_message_about_the_cluster_names_no_node(receiver: Receiver) -> None:
     assert (payload["source"], payload["severity"]) == ("prod", "error")
     receiver.send(HOOK, about, message(node="b"))
     assert receiver.body()["text"].split("\n") == [
-        "[prod] the cluster: two reconcilers; node b: drain started",
+        "[prod] the cluster: two reconcilers; and 1 more",
         "the cluster: two reconcilers: it is",
         "node b: drain started: it is",
         f"Runbook: {runbook_of(about)}",
