@@ -156,7 +156,7 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
     """
     plan, zone = explained.plan, ZoneInfo(explained.plan.settings.time_zone)
     if not wide and (answer := _answer_of(explained)) is not None:
-        return shown(answer, zone, width, near=plan.now)
+        return shown(answer, zone, width, now=plan.now, near=plan.now)
     by = carried_out(plan, rehearsed=True)
     lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(by)}"]
     lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
@@ -172,7 +172,7 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
             else _short_rows(explained.node, node, by, plan.now)
         )
         lines += ["", node_heading(node, by), *(row(label, text) for label, text in rows)]
-    return shown(lines, zone, width)
+    return shown(lines, zone, width, now=plan.now)
 
 
 def _answer_of(explained: Explanation) -> Iterator[str] | None:

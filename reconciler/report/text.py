@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
-from reconciler.calendar.values import format_duration, in_zone
+from reconciler.calendar.values import format_duration, in_zone, with_time_left
 from reconciler.model.limits import count_of
 from reconciler.model.outcome import ActionName
 from reconciler.model.plan import Plan
@@ -54,12 +55,13 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
     failed = outcome_lines(report.outcomes)
     if failed:
         lines += ["", *failed]
-    return shown(lines, ZoneInfo(plan.settings.time_zone), width)
+    return shown(lines, ZoneInfo(plan.settings.time_zone), width, now=plan.now)
 
 
 def rows_as_text(report: Report, width: int | None = None) -> str:
     """Return the rows of the nodes as text, without what is above them."""
-    return shown(_rows(report, wide=False), ZoneInfo(report.plan.settings.time_zone), width)
+    zone = ZoneInfo(report.plan.settings.time_zone)
+    return shown(_rows(report, wide=False), zone, width, now=report.plan.now)
 
 
 def _rows(report: Report, *, wide: bool) -> list[str]:
@@ -71,11 +73,28 @@ def _rows(report: Report, *, wide: bool) -> list[str]:
     return lines + unknown_lines([node for node in report.nodes if not node.plan.has_news])
 
 
-def shown(lines: Iterable[str], zone: ZoneInfo, width: int | None, *, near: datetime | None = None) -> str:
+_FAR_AWAY = re.compile(r"\bin \d+[dhms]|\d[dhms] ago\b|\bnow[,)]")
+"""How far away a moment of a row is: `(in 14m)`, `2h ago`, `now, at`."""
+
+
+def shown(
+    lines: Iterable[str],
+    zone: ZoneInfo,
+    width: int | None,
+    *,
+    now: datetime | None = None,
+    near: datetime | None = None,
+) -> str:
     """Return the lines as people read them: without control characters, with moments in `zone`, folded.
 
-    With `near` (aware), a moment of its day is a time of day, and the zone is named once in all lines.
+    With `now` (aware), each row says of its first moment how far away it is. With `near` (aware), a moment of
+    its day is a time of day, and the zone is named once in all lines.
     """
+    if now is not None:
+        lines = [
+            with_time_left(line, now) if line.startswith("  ") and not _FAR_AWAY.search(line) else line
+            for line in lines
+        ]
     if near is None:
         written = [safe.line(in_zone(line, zone)) for line in lines]
     else:

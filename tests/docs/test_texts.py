@@ -32,7 +32,7 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.searching import examples
-from tests.support.sentences import NOUNS, WORD, documented, faults
+from tests.support.sentences import NOUNS, WORD, documented, far_away_unsaid, faults
 
 ROOT = Path(__file__).parents[2]
 FILES = [path for room in ("reconciler", "jobs") for path in sorted((ROOT / room).rglob("*.py"))]
@@ -142,6 +142,14 @@ def test_each_kind_of_bad_sentence_is_seen(text: str) -> None:
     assert len(list(faults(text))) == 1
 
 
+def test_a_row_with_a_moment_alone_is_seen() -> None:
+    rows = (
+        "  waits  until Sat 2026-11-21 12:30 UTC\n  planned  at 12:45 (in 45m)\n  drain  begun now, at 12:00"
+    )
+
+    assert list(far_away_unsaid(rows)) == ["waits  until Sat 2026-11-21 12:30 UTC"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -180,13 +188,15 @@ def test_nothing_that_is_printed_over_any_history_has_a_bad_sentence(
         happen(history)
         history.wait(wait)
         plan, _ = history.look()
-        assert list(faults(as_text(to_report(plan, rehearsed=False)))) == []
+        report = as_text(to_report(plan, rehearsed=False))
+        assert [*faults(report), *far_away_unsaid(report)] == []
         found = examine(history.world.outside, policy, history.now, with_preview=True, also_pods=True)
         for node in found.snapshot.nodes:
             assessed = assess(found.snapshot, history.now).of(node.name)
             explanation = explain_node(node, found, assessed, policy, history.now)
-            printed = explained_text(Explanation(found.plan, explanation), wide=True)
-            assert list(faults(printed)) == []
+            for wide in (False, True):
+                printed = explained_text(Explanation(found.plan, explanation), wide=wide)
+                assert [*faults(printed), *far_away_unsaid(printed)] == []
             SHOWN.count()
     for event in history.world.cluster.events:
         assert list(faults(in_zone(event.notice.message, ZoneInfo("UTC")))) == []

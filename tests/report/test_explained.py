@@ -117,7 +117,9 @@ def test_a_wide_explanation_says_which_attempt_a_drain_is() -> None:
     held = record(drain=drain, events=(known(sources=("request",)),))
     world = world_of([builders.held_node(held, annotations={REQUEST: DRAIN_NOW})], [builders.pod()])
 
-    assert "  drain     began at Sat 2026-11-21 11:55 UTC, attempt 2\n" in Explained(world).text(wide=True)
+    assert "  drain     began at Sat 2026-11-21 11:55 UTC (5m ago), attempt 2\n" in Explained(world).text(
+        wide=True
+    )
 
 
 def test_a_node_that_the_reconciler_leaves_alone_says_so() -> None:

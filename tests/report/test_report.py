@@ -51,8 +51,9 @@ def test_every_hold_unknown_note_and_reason_is_in_the_text_and_in_the_markdown(r
         wanted += [step.because for step in node.transitions]
 
     assert len(wanted) > 8
+    without_times_left = re.sub(r" \((in \w+|\w+ ago|now)\)", "", text)
     for each in wanted:
-        assert in_zone(each) in text
+        assert in_zone(each) in without_times_left
         assert in_zone(each) in markdown
 
 

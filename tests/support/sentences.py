@@ -62,3 +62,14 @@ def faults(text: str) -> Iterator[str]:
         for word in WORD.findall(line):
             if word not in documented():
                 yield f"a word of the code, {word}: {line.strip()}"
+
+
+_CLOCK = re.compile(r"\b\d\d:\d\d(:\d\d)?\b")
+_FAR_AWAY = re.compile(r"\bin (\d+[dhms])+\b|\b(\d+[dhms])+ ago\b|\bnow\b")
+
+
+def far_away_unsaid(text: str) -> Iterator[str]:
+    """Yield each row of a text, printed without a width, that has a moment and not how far away it is."""
+    for line in text.splitlines():
+        if line.startswith("  ") and _CLOCK.search(line) and not _FAR_AWAY.search(line):
+            yield line.strip()

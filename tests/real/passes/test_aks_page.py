@@ -30,6 +30,7 @@ _MOMENT = re.compile(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: CES?T \(Euro
 _OTHERWISE = re.compile(
     r"(?<=on )aks-np-\w+-vmss\w+|(?<=by )\S+@[\w.-]+(?: \(\S+\))?|(?<=cluster )\S+, context \S+"
     r"|(?<=evict )\d+|(?<=skip )\d+|\bin \d+m, (?:at )?\d\d:\d\d\b"
+    r"|\((?:in (?:\d+[hms])+|(?:less than )?(?:\d+[hms])+ ago|now)\)"
 )
 """What differs from one cluster to the next: nodes that the scheduler chose, people, names."""
 
