@@ -250,21 +250,28 @@ def _target(kubeconfig: str | None, context: str | None, reconciler_namespace: s
     return Target(kubeconfig, context, reconciler_namespace)
 
 
-cluster = as_one(
-    "target",
-    _target,
-    _kubeconfig,
-    _context,
-    click.option(
-        "--reconciler-namespace",
-        shell_complete=values.namespaces,
-        envvar="RECONCILER_NAMESPACE",
-        default="node-maintenance",
-        help="The namespace of the reconciler: of its lock, ledger and settings.  "
-        "[default: $RECONCILER_NAMESPACE, else node-maintenance]",
-    ),
-)
+def _cluster(of: str, *names: str) -> Option:
+    return as_one(
+        "target",
+        _target,
+        _kubeconfig,
+        _context,
+        click.option(
+            "--reconciler-namespace",
+            *names,
+            shell_complete=values.namespaces,
+            envvar="RECONCILER_NAMESPACE",
+            default="node-maintenance",
+            help=f"The namespace {of}.  [default: $RECONCILER_NAMESPACE, else node-maintenance]",
+        ),
+    )
+
+
+cluster = _cluster("of the reconciler: of its lock, ledger and settings")
 """The options for the cluster, as the argument `target`."""
+
+own_cluster = _cluster("in which serve and sweep run, with their lock, ledger and settings", "--namespace")
+"""The same for the reconciler itself: it chooses no workloads, so `--namespace` can only mean its own."""
 
 namespace = click.option(
     "-n",

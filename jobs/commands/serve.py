@@ -71,7 +71,7 @@ _AGAIN = 5.0
 
 @click.command("serve")
 @options.config
-@options.cluster
+@options.own_cluster
 @click.option(
     "--listen",
     type=options.ADDRESS,

@@ -51,7 +51,7 @@ STRUCK = 4
 
 @click.command("sweep")
 @options.config_source
-@options.cluster
+@options.own_cluster
 @click.option("--dry-run", is_flag=True, help="Write nothing, take no lock, and print what a pass would do.")
 @click.option(
     "--for",
