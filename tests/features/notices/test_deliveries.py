@@ -248,7 +248,8 @@ def test_a_message_says_each_thing_once_and_names_the_zone_once() -> None:
 
 def test_a_headline_says_what_happened_and_the_lines_what_it_does_not() -> None:
     (entry,) = entries(one())
-    ended = message(Topic.DONE, text="back in service at 2026-11-21T12:46:00Z; the Redeploy was called off")
+    text = "back in service at 2026-11-21T12:46:00Z; the Redeploy was called off"
+    ended = message(Topic.DONE, at=NOW + minutes(46), text=text)
     found = delivery_of(entry, (ended,), UTC, now=NOW + minutes(50))
 
     assert found.text == "node a: back in service at 12:46 UTC (4m ago)\nthe Redeploy was called off"
