@@ -300,6 +300,13 @@ def _reasons(node: NodeReport) -> list[str]:
     return [step.because for step in node.plan.transitions if step.because]
 
 
+def _standing(node: NodeReport) -> str:
+    # It loads the checks, which a drain by hand does not need.
+    from reconciler.report.standing import standing
+
+    return standing(node.plan).value
+
+
 def _word_for(hold: Hold) -> str:
     """Return whether a hold waits, is by a person, or blocks."""
     # It loads the checks, which a drain by hand does not need.
@@ -390,6 +397,7 @@ COLUMNS = (
         place=FIRST,
     ),
     Column("stateBefore", lambda node: node.plan.before),
+    Column("standing", _standing),
     Column(
         "cordoned",
         lambda node: node.plan.status.unschedulable,

@@ -113,7 +113,6 @@ def _node(explained: NodeExplanation, now: datetime) -> Document:
         "outOfService": explained.out_of_service or None,
         "readings": explained.sources,
         "obstacles": explained.obstacles,
-        "standing": standing(explained.plan),
         "verdict": verdict(explained.plan, now),
         "then": explained.then or None,
         "drainRecord": drain and {"since": drain.since, "attempt": drain.attempt, "done": drain.done},

@@ -20,7 +20,9 @@ from reconciler.model.reconciler import Reconciler, Running
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.snapshot import Agents, Ledger
 from reconciler.report.document import to_report
+from reconciler.report.table import as_table
 from reconciler.report.text import as_text
+from reconciler.run import examine
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
@@ -126,6 +128,20 @@ def refused_by_a_budget() -> Scene:
     world.cluster.add_budget(BudgetSpec("shop", "ledger", EVERYTHING, min_available=1))
     world.advance(minutes(1))
     return explained(world)
+
+
+def report_of_a_fleet() -> str:
+    """What `reconciler report` prints at 80 columns of two reboots for one place, a later one, and a hold."""
+    names = [f"aks-np-12345678-vmss00000{number}" for number in range(5)]
+    asked = [
+        {REQUEST: json.dumps({"kind": "Reboot", "notBefore": (NOW + minutes(after)).isoformat()})}
+        for after in (46, 46, 1441)
+    ]
+    keys = [*asked, word("hold", reason="disk copy"), {}]
+    world = world_of([builders.node(name, annotations=said) for name, said in zip(names, keys, strict=True)])
+    settings = builders.settings(f"{NIGHTS}\nbudget: {{maxUnavailable: 1}}")
+    plan = examine(world.outside, settings, world.now, with_preview=True).plan
+    return "".join(f"{line.text}\n" for line in as_table(to_report(plan, rehearsed=True), WIDTH))
 
 
 def _refused_by_a_webhook() -> Scene:

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from jobs.cli import commands as PROGRAM  # noqa: N812 - it is a constant
-from tests.docs.situations import SITUATIONS, refused_by_a_budget
+from tests.docs.situations import SITUATIONS, refused_by_a_budget, report_of_a_fleet
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "not-drained.md").read_text(encoding="utf-8")
@@ -56,6 +56,13 @@ def test_an_answer_is_about_six_lines_at_80_columns(heading: str) -> None:
 
     assert heading == "A webhook refuses" or len(rows) <= 7
     assert heading == "A webhook refuses" or len(lines) <= 10
+
+
+def test_the_page_about_plans_shows_the_report_that_the_program_prints() -> None:
+    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    quoted = page.partition("## What is wrong?\n")[2].partition("```text\n")[2].partition("```")[0]
+
+    assert quoted == report_of_a_fleet()
 
 
 def test_the_readme_shows_what_the_program_prints() -> None:
