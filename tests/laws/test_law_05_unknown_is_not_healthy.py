@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.event import Answer, Reading
+from reconciler.model.limits import count_of
 from reconciler.model.machine import Scope
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -278,7 +279,7 @@ def test_no_agent_installed_is_one_line_in_the_report_and_no_unknown_on_any_node
 
     assert plan.nodes == ()
     assert text.count("no node agent is installed") == 1
-    assert f"({count} of {count} nodes)" in text
+    assert f"({count} of {count_of(count, 'node')})" in text
 
 
 def _refused(listed: ListedVms) -> None:

@@ -59,5 +59,7 @@ def test_a_node_with_an_event_that_matters_is_acted_upon_or_held_and_the_report_
         for hold in one.holds:
             assert hold.node == one.node
             assert hold.reason
-            assert in_zone(hold.reason, policy.time_zone) in text
+            # The label of a row says that the node waits.
+            reason = hold.reason.removeprefix("waits ")
+            assert in_zone(reason, policy.time_zone) in text
             assert f"(`{hold.code}`)" in markdown

@@ -41,7 +41,6 @@ def test_a_node_and_its_pods_are_explained_and_nothing_is_written(scene: Scene, 
     assert {one["action"] for one in found["drainNow"]["pods"]} == {"evict", "keep"}
     assert f"default/{web} on {node} does not move: PodDisruptionBudget default/web requires" in of_web.out
     assert "  owner     Deployment default/web" in of_web.out
-    assert "  now       refused: PodDisruptionBudget default/web requires 1 healthy pod" in of_web.out
     assert "set events.Reboot.emptyDir: Evict" in of_cache.document["pod"]["reasons"][0]
     assert "  event     none: no source announces maintenance of this node\n" in of_quiet.out
     assert "  drain     a drain for a Reboot now would find no pod\n" in of_quiet.out
