@@ -40,6 +40,12 @@ class Chosen(Struct, frozen=True):
         values = {"pool": self.pool, "namespace": self.namespace, "state": self.state, "q": self.text}
         return urlencode({key: value for key, value in values.items() if value})
 
+    @property
+    def words(self) -> str:
+        """The filter for people, empty without one."""
+        said = {"pool": self.pool, "namespace": self.namespace, "state": self.state, "text": self.text}
+        return ", ".join(f"{key} {value}" for key, value in said.items() if value)
+
     def nodes(self, facts: PageFacts) -> frozenset[str] | None:
         """Return the names of the nodes that it chooses, also of some that are gone; None: all."""
         if not self.any:

@@ -42,7 +42,7 @@ def test_a_pool_has_its_nodes_in_each_part(scene: PageFacts) -> None:
     assert "37 nodes by zone" in section(page, "fleet").text
     drawn = [row.text for row in section(page, "timeline").all("th")]
     assert [name for name in drawn if name.startswith("aks-") and "batch" not in name] == []
-    assert "Filter: 37 of 150 nodes" in page.text
+    assert "37 of 150 nodes are shown: pool batch." in page.text
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_form_has_what_was_chosen_and_a_link_keeps_it(scene: PageFacts) -> N
     page = shown(scene, "pool=web&state=missed&namespace=a%22b&q=%3Cscript%3E")
     selected = [one.text for one in page.all("option") if "selected" in one.attributes]
     values = {one.attributes["name"]: one.attributes["value"] for one in page.all("input")}
-    (stop,) = [one.attributes["href"] for one in page.all("a") if one.text == "stop that"]
+    stop, stop_to_fill_in = [one.attributes["href"] for one in page.all("a") if one.text == "stop that"]
 
     assert selected == ["web", "missed, or will be"]
     assert values == {"namespace": 'a"b', "q": "<script>"}
@@ -103,7 +103,15 @@ def test_the_form_has_what_was_chosen_and_a_link_keeps_it(scene: PageFacts) -> N
         "q": ["<script>"],
         "refresh": ["off"],
     }
+    assert stop_to_fill_in == f"{stop}#filter"
     assert page.all("script") == []
+
+
+def test_the_form_is_open_where_the_page_does_not_load_itself_again(scene: PageFacts) -> None:
+    (form,) = parsed(as_html(scene, ALL, refreshes=False)).by_id("filter").all("details")
+
+    assert "open" in form.attributes
+    assert "empties this form" not in form.text
 
 
 def test_a_namespace_has_its_findings_of_the_readiness(scene: PageFacts) -> None:

@@ -32,6 +32,11 @@ def test_a_replica_without_the_lock_shows_the_page_and_who_has_the_lock(
     assert (status, "<!doctype html>" in text, node in text) == (200, True, True)
     assert "reconciler: runs, last pass " in text
     assert " has the lock, mode Enforce" in text
+    for process in (leader, standby):
+        (line,) = process.wait_for("listening")
+        answer = urllib3.request("GET", f"http://{line['address']}/", retries=False, timeout=30)
+        assert answer.headers["Refresh"] == "15"
+        assert '<b class="age">as of ' in answer.data.decode()
 
 
 def test_the_page_and_readiness_stay_while_the_settings_are_rejected(

@@ -118,17 +118,41 @@ def test_the_page_comes_again_and_stays_where_its_reader_is(
 ) -> None:
     monkeypatch.setattr(html, "REFRESH", timedelta(seconds=1))
     with browser.tab(1280) as tab:
-        tab.open(url)
+        tab.open(f"{url}?q=vmss")
         tab.evaluate("window.here = true; scrollTo(0, 900)")
         wait_for("the next page", lambda: tab.evaluate("window.here === undefined && scrollY > 0"))
 
         assert tab.evaluate("scrollY") == 900
+        assert tab.evaluate("location.search") == "?q=vmss"
+
+
+def test_the_details_of_many_cases_are_folded_and_a_link_unfolds_those_of_one(
+    browser: Chromium, url: str
+) -> None:
+    details = "getComputedStyle(document.querySelector('#node-aks-web-31415926-vmss000032 dl')).display"
+    with browser.tab(1280) as tab:
+        tab.open(f"{url}?refresh=off")
+        assert tab.evaluate(details) == "none"
+        tab.evaluate("location.hash = 'node-aks-web-31415926-vmss000032'")
+        assert tab.evaluate(details) == "grid"
+        tab.open(f"{url}?q=aks-web-31415926-vmss000032")
+        assert tab.evaluate(details) == "grid"
+
+
+def test_a_page_that_is_not_loaded_again_says_that_it_is_old(browser: Chromium, url: str) -> None:
+    with browser.tab(1280) as tab:
+        tab.open(f"{url}?refresh=off")
+        shown = "getComputedStyle(document.querySelector('.stale')).visibility"
+        assert tab.evaluate(shown) == "hidden"
+        tab.evaluate("document.getAnimations().forEach(one => one.currentTime = 121000), 1")
+
+        assert tab.evaluate(shown) == "visible"
 
 
 def test_the_form_leads_to_the_chosen_nodes(browser: Chromium, url: str) -> None:
     with browser.tab(1280) as tab:
         tab.open(url)
-        tab.evaluate("document.querySelector('.filter').open = true")
+        tab.evaluate("document.querySelector('.filter details').open = true")
         tab.evaluate("document.querySelector('input[name=q]').focus()")
         tab.send("Input.insertText", text="ledger")
         tab.evaluate("document.querySelector('form button').click()")
@@ -136,7 +160,7 @@ def test_the_form_leads_to_the_chosen_nodes(browser: Chromium, url: str) -> None
         wait_for("the page", lambda: tab.evaluate("document.readyState") == "complete")
 
         assert tab.said == []
-        assert "Filter: 2 of 150 nodes" in tab.evaluate("document.body.innerText")
+        assert "2 of 150 nodes are shown: text ledger." in tab.evaluate("document.body.innerText")
 
 
 def test_it_prints_in_black_on_white(browser: Chromium, url: str) -> None:
