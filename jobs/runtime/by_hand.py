@@ -19,7 +19,7 @@ from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, VariablesAsWritten, connected
 from jobs.runtime.output import echo, width
 from jobs.runtime.process import EventWriter, first, processes
-from reconciler.calendar.values import near
+from reconciler.calendar.values import near, with_time_left
 from reconciler.kubernetes import lease, objects
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import read_installed
@@ -149,6 +149,23 @@ def echo_each(answers: Iterable[Said], zone: ZoneInfo = _UTC) -> None:
             shown_names = first_of(names, _ONE_BY_ONE if columns is not None else len(names))
             lines = [f"{count_of(len(nodes), 'node')} ({shown_names}): {text}"]
         echo(shown(lines, zone, columns), err=not ok, nl=False)
+
+
+def echo_means(sentences: Iterable[str], zone: ZoneInfo, now: datetime) -> None:
+    """Print what follows from an instruction that is given at `now` (aware), with moments in `zone`.
+
+    On a terminal, the command at the end of a sentence has a line of its own, so that it can be copied.
+    """
+    from reconciler.report.text import row, shown
+
+    columns, lines = width(), list[str]()
+    # A moment that was asked for as 4h is in 4h, not in 3h59m.
+    given = now.replace(microsecond=0)
+    for sentence in sentences:
+        text, command, arguments = sentence.partition(": reconciler ")
+        apart = [f"{text}:", row("do", f"reconciler {arguments}")] if command and columns is not None else []
+        lines += [with_time_left(line, given) for line in apart or [sentence]]
+    echo(shown(lines, zone, columns), nl=False)
 
 
 def arguments_for(names: Iterable[str], selector: LabelSelector | None = None, scope: str = "") -> str:

@@ -21,6 +21,7 @@ from jobs.runtime.by_hand import (
     check_nodes,
     check_prefix,
     echo_each,
+    echo_means,
     read_by_hand,
     why_not,
     words_for,
@@ -397,7 +398,7 @@ def _print(
     elif not results:
         echo("nothing to change on any of these nodes")
     echo_each((Said(result["node"], result["message"], result["ok"]) for result in results), zone)
-    echo(shown([with_time_left(sentence, now) for sentence in means], zone, columns), nl=False)
+    echo_means(means, zone, scene.now)
     most = len(meant) if columns is None else _MOST_MEANT
     echo_each((Said(one["node"], with_time_left(one["consequence"], now)) for one in meant[:most]), zone)
     if len(meant) > most:

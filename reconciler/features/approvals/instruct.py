@@ -49,7 +49,11 @@ def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed
     """Return the patch that holds the node. It replaces another hold, and says whose."""
     before = instructions_of(node, prefix, now).hold
     replaced = f"; it was held {before.word}" if before is not None else ""
-    begun = ", and its drain stops" if hold.stops else "; its maintenance has begun, and goes on"
+    record = record_of(node, prefix)
+    drain = record.drain if isinstance(record, Record) else None
+    done = drain is not None and drain.drain.done is not None
+    goes_on = "; it is drained, and stays cordoned" if done else "; its maintenance has begun, and goes on"
+    begun = goes_on if done or not hold.stops else ", and its drain stops"
     stops = begun if _may_be_drained(node, prefix) else ""
     write = node_write(node, prefix, annotations={keys_of(prefix).hold: hold_text(hold)})
     return Instructed(f"held {hold.word}{stops}{replaced}", write)

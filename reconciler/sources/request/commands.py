@@ -18,6 +18,7 @@ from jobs.runtime.by_hand import (
     check_nodes,
     check_prefix,
     echo_each,
+    echo_means,
     read_by_hand,
     why_not,
     words_for,
@@ -28,7 +29,6 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, width
 from jobs.runtime.outside import examined, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from reconciler.calendar.values import with_time_left
 from reconciler.model.errors import ClusterError, NotFound, SettingsError
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
@@ -37,7 +37,7 @@ from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace as changed
 from reconciler.model.writes import NodeWrite
 from reconciler.report.document import Limit, limited, to_report
-from reconciler.report.text import rows_as_text, shown
+from reconciler.report.text import rows_as_text
 from reconciler.settings.schema import Mode, Settings
 from reconciler.sources.request.settings import SECTION
 from reconciler.sources.request.source import (
@@ -170,9 +170,8 @@ def request(
         if _is_refused(found, decided, settings):
             return 1
         done, written = _write_all(found, decided, wish, settings, hand)
-        for line in _meaning(wish, nodes, selector, settings) if written else ():
-            text = with_time_left(line, now.replace(microsecond=0))
-            echo(shown([text], settings.time_zone, width()), nl=False)
+        if written:
+            echo_means(_meaning(wish, nodes, selector, settings), settings.time_zone, now)
         if len(found) > _ROWS:
             arguments = arguments_for(nodes, selector)
             echo(f"\nreconciler report {arguments} prints what a pass would do now")

@@ -275,7 +275,7 @@ def test_a_hold_of_all_nodes_with_now_is_copied_to_nodes_in_maintenance_until_it
 def test_a_hold_with_now_says_that_a_drain_stops_only_where_one_may_run(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begun = builders.held_node(builders.record(), "b")
+    begun = builders.held_node(builders.record(drain=DrainRecord(NOW)), "b")
     cluster.annotations("b").update(begun.annotations)
 
     assert cluster.run("hold", "a", "b", "--now") == 0
@@ -484,12 +484,25 @@ def test_an_approval_and_its_withdrawal_say_what_they_do_not_do(
 def test_a_hold_of_a_node_in_maintenance_says_that_this_goes_on(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster.annotations("b").update(builders.held_node(builders.record(), "b").annotations)
+    drains = builders.record(drain=DrainRecord(NOW))
+    cluster.annotations("b").update(builders.held_node(drains, "b").annotations)
+    cluster.annotations("c").update(builders.held_node(builders.record(), "c").annotations)
 
-    assert cluster.run("hold", "a", "b") == 0
+    assert cluster.run("hold", "a", "b", "c") == 0
     lines = {line[0]: line for line in capsys.readouterr().out.splitlines() if line[1:2] == ":"}
     assert lines["b"].endswith("; its maintenance has begun, and goes on")
-    assert "goes on" not in lines["a"]
+    assert lines["c"].endswith("; it is drained, and stays cordoned")
+    assert lines["a"].endswith(" UTC")
+
+
+def test_on_a_terminal_the_command_that_ends_a_hold_can_be_copied_as_a_line(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+
+    assert cluster.run("hold", "a", "b", "c", "--until", "4h") == 0
+    assert re.search(r"end\s+the\s+hold:\n  do        reconciler resume a b c\n", capsys.readouterr().out)
 
 
 def test_a_resume_says_when_the_drain_starts_now(
