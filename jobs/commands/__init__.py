@@ -65,6 +65,8 @@ _OF_THE_CORE: Mapping[str, Command] = MappingProxyType(
 
 _SYNONYMS = {
     "why": "explain NODE",
+    "pods": "plan -n NAMESPACE",
+    "tonight": "plan",
     "describe": "explain NODE",
     "show": "explain NODE",
     "status": "report",

@@ -29,6 +29,7 @@ from reconciler.settings.schema import Settings
 @options.optional_config
 @options.cluster
 @options.selector
+@options.namespace
 @options.output_as("markdown")
 @click.option(
     "--strict", is_flag=True, help="Exit with 1 if something keeps a drain from its end, or can't be read."
@@ -42,6 +43,7 @@ def readiness(
     config: SettingsSource | None,
     target: Target,
     selector: LabelSelector | None,
+    namespace: str | None,
     output: str,
     strict: bool,
     ask_webhooks: bool,
@@ -52,6 +54,8 @@ def readiness(
     """
     policy = settings_in_use(config, target, datetime.now(UTC))
     answer, reconciler = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
+    if namespace is not None:
+        answer = answer.of_namespace(namespace)
     document = policy.named_in({**to_document(answer), "reconciler": reconciler_value(reconciler)})
     echo_lines(policy.first_lines(output, reconciler, answer.now))
     if output == "markdown":

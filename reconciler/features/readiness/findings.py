@@ -15,9 +15,11 @@ from reconciler.drain.rules import others_word, own_word
 from reconciler.drain.workloads import serves, workload_of
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import DrainOrder, Refusals
+from reconciler.model.limits import quoted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.problems import Unseen
 from reconciler.model.readiness import FindingCode, Severity, Workload
+from reconciler.model.values import replace
 
 
 class Finding(Struct, frozen=True):
@@ -119,6 +121,24 @@ class Readiness(Struct, frozen=True):
     def stops(self) -> bool:
         """Whether something would stop a drain."""
         return bool(self.blocked)
+
+    def of_namespace(self, namespace: str) -> Readiness:
+        """Return what is found of the workloads of a namespace, and the nodes that these block."""
+        workloads = tuple(each for each in self.workloads if each.workload.namespace == namespace)
+        blocked = {
+            node
+            for workload in workloads
+            for finding in workload.findings
+            if finding.severity is Severity.BLOCKS
+            for node in finding.nodes
+        }
+        note = f"only the workloads of the namespace {quoted(namespace)} are shown"
+        return replace(
+            self,
+            workloads=workloads,
+            blocked=tuple(name for name in self.blocked if name in blocked),
+            notes=(*self.notes, note),
+        )
 
 
 class Found(NamedTuple):
