@@ -9,7 +9,7 @@ import pytest
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import built
 from tests.real.passes.accounts import account, once_permitted
-from tests.real.passes.processes import Done, Programs
+from tests.real.passes.processes import ENFORCE, Done, Object, Programs
 from tests.real.passes.scene import Scene
 
 
@@ -43,3 +43,49 @@ def test_with_the_role_that_we_ship_nothing_is_unseen_and_the_settings_are_those
     assert done.document["mode"] == "Observe"
     assert done.document["settings"]["hash"]
     assert done.node(node)["preview"]["blockers"] == []
+
+
+@pytest.mark.slow
+def test_a_tenant_sees_the_own_pods_with_the_right_to_list_nodes_and_else_what_gives_it(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node()
+    (web,) = scene.workload("web", node)
+    programs.configure(ENFORCE)
+    scene.condition_tells(node)
+    own: Object = {
+        "apiGroups": ["", "policy"],
+        "resources": ["pods", "poddisruptionbudgets"],
+        "verbs": ["list"],
+    }
+    metadata: Object = {"name": "tenant"}
+    roles = "apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", **metadata}
+    subjects = [
+        {"kind": "ServiceAccount", "name": name, "namespace": "default"} for name in ("tenant", "lister")
+    ]
+    bodies: dict[str, Object] = {
+        "roles": {"rules": [own]},
+        "rolebindings": {"roleRef": role, "subjects": subjects},
+    }
+    for kind, body in bodies.items():
+        scene.api.request("POST", f"{roles}/{kind}", {**body, "metadata": metadata})
+    try:
+        with account(scene, "tenant", []) as kubeconfig:
+            refused = programs.run("plan", "-n", "default", kubeconfig=kubeconfig)
+        nodes: Object = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}
+        with account(scene, "lister", [nodes]) as kubeconfig:
+            plan = once_permitted(
+                lambda: programs.run("plan", "-n", "default", "-o", "json", kubeconfig=kubeconfig)
+            )
+    finally:
+        for kind in bodies:
+            scene.api.request("DELETE", f"{roles}/{kind}/tenant")
+
+    assert refused.code == 3
+    assert refused.err.startswith("you may not list nodes as system:serviceaccount:default:tenant. ")
+    assert "--serviceaccount default:tenant`" in refused.err
+    assert plan.code == 0, plan.err
+    assert [(move["pod"], move["node"], move["answer"]) for move in plan.document["pods"]] == [
+        (f"default/{web}", node, "moves")
+    ]
