@@ -57,3 +57,20 @@ def test_a_workflow_that_waits_says_who_can_change_what_its_check_reads() -> Non
         True,
     )
     assert [ask.who for ask in people(explained.found.plan)] == [label.who]
+
+
+def test_a_check_without_an_answer_does_not_end_by_itself() -> None:
+    settings = """profiles:
+  instances:
+    check: [{type: scheduledEvent, name: announced, config: {}}]
+  profiles:
+  - name: os
+    operational: {transitions: [{check: announced, next: maintenance-required}]}
+"""
+    silent = builders.condition("VMEventScheduled", "Unknown", "IMDS query failed, exit code: 28")
+    node = builders.node(labels={f"{builders.PREFIX}/maintenance-profile": "os"}, conditions=(silent,))
+    explained = Explained(world_of([node]), settings)
+
+    (hold,) = [one for one in explained.node().obstacles if one.code == "workflow"]
+    assert not hold.by_itself
+    assert "nobody" not in hold.who
