@@ -32,7 +32,10 @@ from tests.support.searching import examples
 
 SECOND = timedelta(seconds=1)
 EVERY = "notify: [{name: oncall, pagerduty: {routingKey: key}, every: 20m}]"
-CHAT = "notify: [{name: oncall, slack: {webhook: 'http://127.0.0.1:1/'}, when: [Held, Done], every: 20m}]"
+CHAT = (
+    "notify: [{name: oncall, slack: {webhook: 'http://127.0.0.1:1/'}, when: [Held, DeadlinePassed, Done], "
+    "every: 20m}]"
+)
 PROBLEMS = "notify: [{name: oncall, pagerduty: {routingKey: key}, when: [Blocked, Missed, Held]}]"
 TEAM = "notify: [{name: oncall, pagerduty: {routingKey: key}, nodeSelector: {team: shop}}]"
 ALL_TOPICS = (
