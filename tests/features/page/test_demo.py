@@ -26,7 +26,7 @@ def test_the_page_shows_the_end_of_the_day_and_the_cases_that_ended(tmp_path: Pa
     (drawn,) = rows["aks-web-31415926-vmss000003"].all("svg")
     assert "back in service Wed 02 12:12" in drawn.attributes["aria-label"]
     (now,) = rows["aks-web-31415926-vmss000005"].all("svg")
-    assert "Reboot: started; drain began Wed 02 23:35" in now.attributes["aria-label"]
+    assert "Reboot: drained; drain began Wed 02 23:35" in now.attributes["aria-label"]
 
 
 def test_a_page_without_a_folder_is_refused_before_the_day_is_played(tmp_path: Path) -> None:
