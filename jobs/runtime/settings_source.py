@@ -254,7 +254,7 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         found = read_installed(connection, target.namespace)
         name_cluster(connection, "")
         others: tuple[Reconciler, ...] = ()
-        if isinstance(found, str):
+        if not isinstance(found, tuple):
             # The reconciler may be in another namespace.
             others = read_rivals(connection, target.namespace, ServerClock(connection).now)
     cluster, context = connection.cluster, connection.origin.context

@@ -507,7 +507,8 @@ def past_of(
     drained = [
         (plan.node, plan.record.drain.since, plan.record.drain.done)
         for plan in found.plan.nodes
-        if plan.record is not None and plan.record.drain is not None
+        # What a rehearsal would begin has not begun.
+        if plan.before is State.IN_MAINTENANCE and plan.record is not None and plan.record.drain is not None
     ]
     return PodPast(f"{namespace}/{name}", events, tuple(sorted(successors)), tuple(drained), unseen)
 

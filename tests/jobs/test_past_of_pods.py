@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from reconciler.kubernetes.events import COMPONENT
+from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.record import DrainRecord, to_annotation
 from tests.jobs.stub_cluster import StubCluster, node, pod
+from tests.support import builders
+from tests.support.builders import NOW, REQUEST, minutes
 from tests.support.stub import Answer, Asked, status
 
 MOVED = "pods are evicted from node n by node-maintenance-reconciler: Redeploy"
@@ -82,10 +86,24 @@ def test_a_pod_that_runs_says_what_was_done_to_the_pods_of_its_owner(
 
 
 def test_without_an_event_it_says_where_to_look(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster.annotations("other")[REQUEST] = '{"kind": "Reboot"}'
     text = explained(cluster, capsys)
 
     assert "no Event says why. The API server keeps Events for an hour by default" in text
     assert "`reconciler history FILE`, or the log of the reconciler, has each drained node" in text
+    # A drain that a pass would only begin has moved nothing.
+    assert "  drained " not in text
+
+
+def test_without_an_event_it_names_the_nodes_in_maintenance(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drain = DrainRecord(NOW - minutes(20), done=NOW - minutes(15))
+    held = builders.remembered(builders.record(drain=drain, since=NOW - minutes(20)), "uid-n")
+    cluster.annotations()[f"{DEFAULT_PREFIX}/record"] = to_annotation(held)
+    cluster.nodes["n"]["spec"]["unschedulable"] = True
+
+    assert "  drained   n: the drain began " in explained(cluster, capsys)
 
 
 def test_events_that_may_not_be_read_are_not_taken_for_none(
