@@ -14,11 +14,15 @@ from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import click
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.cli import commands
+from jobs.commands import COMMANDS
 from reconciler.calendar.values import in_zone
+from reconciler.features.notices.facts import facts_of
 from reconciler.passes.assess import assess
 from reconciler.report.document import to_report
 from reconciler.report.explain import explain_node
@@ -174,6 +178,15 @@ def test_no_answer_of_the_docs_has_a_bad_sentence(heading: str) -> None:
     assert list(faults(SITUATIONS[heading]().text)) == []
 
 
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_no_help_has_a_bad_sentence(name: str) -> None:
+    context = click.Context(commands, info_name="reconciler")
+    command = commands.get_command(context, name)
+    assert command is not None
+
+    assert list(faults(command.get_help(click.Context(command, context, name)))) == []
+
+
 @SHOWN.at_least(300)
 @settings(max_examples=examples(60))
 @given(
@@ -188,12 +201,15 @@ def test_nothing_that_is_printed_over_any_history_has_a_bad_sentence(
         happen(history)
         history.wait(wait)
         plan, _ = history.look()
+        for node in plan.nodes:
+            for fact in facts_of(node, (), {}, history.now).values():
+                assert list(faults(in_zone(fact.text, ZoneInfo("UTC")))) == []
         report = as_text(to_report(plan, rehearsed=False))
         assert [*faults(report), *far_away_unsaid(report)] == []
         found = examine(history.world.outside, policy, history.now, with_preview=True, also_pods=True)
-        for node in found.snapshot.nodes:
-            assessed = assess(found.snapshot, history.now).of(node.name)
-            explanation = explain_node(node, found, assessed, policy, history.now)
+        for seen in found.snapshot.nodes:
+            assessed = assess(found.snapshot, history.now).of(seen.name)
+            explanation = explain_node(seen, found, assessed, policy, history.now)
             for wide in (False, True):
                 printed = explained_text(Explanation(found.plan, explanation), wide=wide)
                 assert [*faults(printed), *far_away_unsaid(printed)] == []
