@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from reconciler.calendar.values import time_left, with_time_left
+from reconciler.calendar.values import format_duration, time_left, with_time_left
 from reconciler.model.case_outcome import counted
 from reconciler.model.explanation import NodeExplanation, Obstacle
 from reconciler.model.instructions import resume_command
@@ -82,6 +82,9 @@ def verdict(node: NodePlan, now: datetime) -> str:
         case Standing.DRAINED:
             done = outcome.drained if outcome is not None else None
             when = f" {_when(done, now)}" if done is not None else ""
+            drain = node.record.drain if node.record is not None else None
+            if done is not None and drain is not None and drain.done == done and done > drain.since:
+                when = f"{when}, in {format_duration(done - drain.since)}"
             return f"drained{when}; {comes if node.events else 'its event is over'}"
         case Standing.UNKNOWN:
             return "whether something is announced is not known"

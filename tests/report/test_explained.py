@@ -98,7 +98,7 @@ def test_a_node_without_an_event_says_so_and_what_would_stay() -> None:
         (DrainRecord(NOW - minutes(5)), "draining, begun 5m ago, at 11:55 UTC; Reboot without a date"),
         (
             DrainRecord(NOW - minutes(15), done=NOW - minutes(5)),
-            "drained 5m ago, at 11:55 UTC; Reboot without a date",
+            "drained 5m ago, at 11:55 UTC, in 10m; Reboot without a date",
         ),
     ],
 )
