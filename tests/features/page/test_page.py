@@ -244,6 +244,14 @@ def test_each_command_of_a_person_is_a_whole_to_copy(page: Element) -> None:
     assert re.search(r"\.command\{[^}]*user-select:all", style.text)
 
 
+def test_a_cluster_without_nodes_is_not_green() -> None:
+    chosen = builders.settings()
+    passed = Passed(builders.planned(builders.snapshot(), chosen), chosen, rehearsed=False)
+    wrong = section(shown(page_facts(passed, History())), "wrong")
+
+    assert (wrong.attributes["class"], "There are no nodes" in wrong.text) == ("card ask", True)
+
+
 def test_the_history_is_one_number() -> None:
     outcomes = [CaseResult.DRAINED] * 3 + [CaseResult.MISSED, CaseResult.LATE, CaseResult.CANCELLED]
     cases = [
