@@ -238,7 +238,7 @@ class Story(Struct, frozen=True):
                 waits = f"waits for {opening.window}, which opens at {self.clock(opening.start)}{before}"
             elif deadline is not None:
                 starts = self.clock(deadline)
-                waits = f"no window opens before the deadline, so it starts no earlier than {starts}"
+                waits = f"no window opens before the deadline, so it starts at {starts} at the earliest"
             else:
                 waits = "no window opens"
             yield f"no maintenance window is open; {waits}"

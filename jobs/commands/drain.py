@@ -32,6 +32,7 @@ from reconciler.kubernetes.node_writing import BY_HAND
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Grace, Phase, PodWaits, WaitLimit
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of
+from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice, NoticeType, PodVerdict
@@ -512,7 +513,9 @@ def _print_end(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped
             echo(f"{order.node}: {blocker.pod} stays: it {blocker.because}", err=True)
         for sender in ended.coming:
             echo(f"{order.node}: {sender.words(order.node)}", err=True)
-        echo(f"{order.node}: {ended.phase}, {count_of(ended.gone, 'pod')} gone")
+        release = keys_of(asked.options.prefix).release(order.node)
+        stays = f"; it stays out of service until `{release}`" if ended.phase is Phase.DRAINED else ""
+        echo(f"{order.node}: {ended.phase}, {count_of(ended.gone, 'pod')} gone{stays}")
         return True
     for blocker in ended.blockers:
         echo(f"{order.node}: {blocker.pod}: {blocker.because}", err=True)

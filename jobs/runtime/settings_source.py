@@ -277,7 +277,10 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         settings = parse_content(content, name, now, VariablesAsWritten(os.environ))
         return SettingsInUse(settings, name, "", content.decode("utf-8-sig"), cluster, context)
     except SettingsError as error:
-        goes_on = "a reconciler that runs goes on with its last good settings; give them with --config FILE"
+        goes_on = (
+            "a reconciler that runs goes on with its last good settings: `reconciler page` shows what it "
+            "does; other commands take them with --config FILE"
+        )
         raise SettingsError((*error.mistakes, goes_on)) from error
 
 

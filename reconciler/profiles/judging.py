@@ -276,14 +276,14 @@ def _forecast(
     unfrozen = settings.calendar.absolute_until(deadline, node.labels)
     if unfrozen == deadline:
         return (
-            f"no window opens before the deadline, so it starts no earlier than {to_text(deadline)}",
+            f"no window opens before the deadline, so it starts at {to_text(deadline)} at the earliest",
             deadline,
         )
     covered = f"no window opens before the deadline {to_text(deadline)}, which an absolute freeze covers"
     starts = min((one for one in (unfrozen, opens) if one is not None), default=None)
     if starts is None:
         return f"{covered} without end", None
-    return f"{covered}, so it starts no earlier than {to_text(starts)}", starts
+    return f"{covered}, so it starts at {to_text(starts)} at the earliest", starts
 
 
 def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:

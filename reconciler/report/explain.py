@@ -283,6 +283,9 @@ def _kept(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle
         found.append(Obstacle(HoldCode.DRAIN, str(sender), who))
     schedule, outcome = plan.schedule, plan.outcome
     if schedule is not None and (schedule.by_pods or schedule.forecast is CaseForecast.AT_RISK):
+        # The holds of a drain for these pods name no owner and no command.
+        named = tuple(f"{stays.pod}: " for stays in schedule.prospect.obstacles)
+        found = [hold for hold in found if hold.code != HoldCode.DRAIN or not hold.because.startswith(named)]
         for stays in schedule.prospect.obstacles:
             namespace, _, pod = stays.pod.partition("/")
             ways = stays.commands or (f"kubectl -n {namespace} describe pod {pod}",)
@@ -296,7 +299,8 @@ def _kept(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle
             who = f"by hand: `{keys.drain_by_hand(plan.node)}`"
             found.append(Obstacle(MISSED, schedule.because, who))
         elif outcome is not None and not outcome.result.good:
-            who = f"the owners of its pods: `reconciler explain {plan.node}` shows what is there now"
+            pods = f"kubectl get pods -A --field-selector spec.nodeName={plan.node}"
+            who = f"the owners of its pods: `{pods}` shows what is there now"
             found.append(Obstacle(MISSED, outcome.words, who))
     yield from found
 
@@ -472,6 +476,9 @@ def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:
     return tuple(found[:_MOST])
 
 
+_SCHEDULED = "Scheduled"
+"""The reason of the scheduler's Event about a pod; its message ends with the node."""
+
 NONE = "none"
 """What a drain does with a pod that is on no node, or on one that no longer exists."""
 
@@ -492,6 +499,14 @@ def past_of(
 
     `events` are those about it and its owner, the newest first, and `unseen` is why they could not be read.
     """
+    ran_on = {event.message.rpartition(" to ")[2] for event in events if event.reason == _SCHEDULED}
+    if ran_on and find_pod(found.snapshot, namespace, name) is None:
+        # The drain of another node moved other pods of its owner.
+        events = tuple(
+            event
+            for event in events
+            if event.name == name or any(f"node {node} " in f"{event.message} " for node in ran_on)
+        )
     owners = {f"{event.kind} {namespace}/{event.name}" for event in events}
     pods = [
         pod

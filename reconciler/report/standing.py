@@ -119,6 +119,8 @@ def standing(node: NodePlan) -> Standing:
     if unguarded is not None:
         return Standing.UNGUARDED
     kinds = {kind_of_hold(hold.code) for hold in node.holds}
+    if any(hold.code == HoldCode.NOT_CLAIMED for hold in node.holds):
+        return Standing.HELD
     drained = outcome is not None and outcome.drained is not None
     if schedule is not None and schedule.stopped:
         return Standing.HELD

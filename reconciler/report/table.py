@@ -172,13 +172,16 @@ def _why(node: NodeReport, plan: Plan) -> str:
     kept = guarded(cannot, lambda: obstacles(about, keys, plan.budget), ())[0]
     first = next(iter(answers(about, kept)), None)
     reason = with_time_left(first.because.partition("  [")[0], now) if first is not None else ""
+    if first is not None and reason.startswith("for ") and first.label != what.value:
+        reason = f"{first.label} {reason}"
     progress = about.draining.progress
+    done = outcome is not None and outcome.drained is not None
     match what:
         case Standing.MISSED if outcome is not None:
             return with_time_left(outcome.words.removeprefix("missed: "), now)
         case Standing.PLANNED | Standing.AT_RISK:
             before = drain_begins(about, now)
-        case Standing.UNGUARDED if about.schedule is not None and about.schedule.observed:
+        case Standing.UNGUARDED if about.schedule is not None and about.schedule.observed and not done:
             before = drain_begins(about, now)
         case Standing.DRAINING if progress is not None:
             before = f"{progress.gone} of {count_of(progress.total, 'pod')} gone"

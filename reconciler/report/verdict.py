@@ -14,6 +14,7 @@ from reconciler.model.explanation import NodeExplanation, Obstacle
 from reconciler.model.instructions import resume_command
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan
+from reconciler.model.unguarded import UnguardedWhy
 from reconciler.model.values import replace
 from reconciler.report.columns import Row
 from reconciler.report.commands import commands_in
@@ -64,28 +65,31 @@ def verdict(node: NodePlan, now: datetime) -> str:
     begun = schedule is not None and schedule.started
     latest = schedule.latest_start if schedule is not None and not begun else None
     by = f"; its drain has to start {_when(latest, now)}" if latest is not None and latest > now else ""
+    done = outcome.drained if outcome is not None else None
+    drained = f"drained {_when(done, now)}" if done is not None else "drained"
+    drain = node.record.drain if node.record is not None else None
+    if done is not None and drain is not None and drain.done == done and done > drain.since:
+        drained = f"{drained}, in {format_duration(done - drain.since)}"
+    silent = node.unguarded is not None and node.unguarded.why is UnguardedWhy.SOURCE_SILENT
+    over = not node.events and not silent
     match what:
         case Standing.WILL_BE_MISSED:
             return f"{'would' if observed else 'WILL'} BE MISSED{behind}{by}"
         case Standing.MISSED:
             pods = counted(outcome.pods, outcome.met) if outcome is not None else "pods were on it"
             return f"MISSED{behind}, while {pods}"
+        case Standing.UNGUARDED if over and done is not None:
+            return f"{what.upper()}: {drained}; its event is over"
         case Standing.UNGUARDED | Standing.BLOCKED:
-            return f"{what.upper()}{behind}{f'; {begins}' if observed and begins else by}"
+            return f"{what.upper()}{behind}{f'; {begins}' if observed and begins and done is None else by}"
         case Standing.AT_RISK:
             return f"AT RISK{behind}; {begins}" if begins else f"AT RISK{behind}{by}"
         case Standing.PLANNED:
             return f"planned: {begins}, for the {comes}"
         case Standing.DRAINING:
-            drain = node.record.drain if node.record is not None else None
             return f"draining, begun {_when(drain.since, now)}; {comes}" if drain else f"draining{behind}"
         case Standing.DRAINED:
-            done = outcome.drained if outcome is not None else None
-            when = f" {_when(done, now)}" if done is not None else ""
-            drain = node.record.drain if node.record is not None else None
-            if done is not None and drain is not None and drain.done == done and done > drain.since:
-                when = f"{when}, in {format_duration(done - drain.since)}"
-            return f"drained{when}; {comes if node.events else 'its event is over'}"
+            return f"{drained}; {comes if node.events else 'its event is over'}"
         case Standing.UNKNOWN:
             return "whether something is announced is not known"
         case Standing.QUIET:
@@ -134,8 +138,8 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
     if schedule is None or schedule.started or schedule.by_pods:
         return tuple(found)
     because = _COMMAND_BEHIND.sub("", schedule.because)
-    late = schedule.missed and node.unguarded is not None
-    if because and because not in said and not late:
+    unguarded = node.unguarded is not None and not planned
+    if because and because not in said and not unguarded:
         latest = schedule.latest_start
         if planned and latest is not None and latest != schedule.planned_start:
             because = f"{because} (latest start: {to_text(latest)})"
@@ -174,9 +178,11 @@ def answer_rows(explained: NodeExplanation, now: datetime) -> Iterator[Row]:
     """Yield why the node is not drained, with a command for each remedy, and what happens if nobody acts."""
     found = answers(explained.plan, explained.obstacles)
     typed: list[str] = []
+    asked = {""}
     for answer in found[:_MOST]:
         yield answer.label, with_time_left(answer.because, now)
-        if answer.who:
+        if answer.who not in asked:
+            asked.add(answer.who)
             yield "ask", answer.who
         for command in answer.commands:
             if command not in typed and len(typed) < _MOST:

@@ -126,6 +126,7 @@ def test_without_access_to_the_ledger_a_warning_says_what_is_not_known(
     assert "warning: holds with --all and --pool are not known: needs get configmaps" in said
 
 
+DRAINED = "n: drained, 0 pods gone; it stays out of service until `reconciler release n`"
 UNNEEDED = (
     "pydantic",
     "kubernetes",
@@ -153,7 +154,7 @@ def test_a_whole_drain_imports_neither_a_pass_nor_the_settings_nor_the_official_
     done = run(command, capture_output=True, text=True, timeout=60, check=False)
     loaded = set(re.findall(r"^import time:.*\|\s+([\w.]+)$", done.stderr, re.MULTILINE))
 
-    assert (done.returncode, done.stdout) == (0, "n: cordoned\nn: drained, 0 pods gone\n")
+    assert (done.returncode, done.stdout) == (0, f"n: cordoned\n{DRAINED}\n")
     assert {"reconciler.drain.drainer", "reconciler.kubernetes.eviction"} <= loaded
     assert [name for name in loaded for part in UNNEEDED if f"{name}.".startswith(f"{part}.")] == []
     patches = [json.loads(asked.body) for asked in api.asked if asked.method == "PATCH"]
@@ -243,7 +244,7 @@ def test_without_the_permission_the_drain_goes_on_and_says_so_once(
 
     assert refusing.run("drain", "n") == 0
     printed = capsys.readouterr()
-    assert printed.out.splitlines()[-1] == "n: drained, 0 pods gone"
+    assert printed.out.splitlines()[-1] == DRAINED
     assert printed.err.count("no Events are written (needs create events in default)") == 1
     assert refusing.refused == 2
 

@@ -74,6 +74,22 @@ def test_a_pod_that_was_moved_says_who_did_it_when_and_why_and_what_runs_instead
     assert past["successors"] == [{"pod": "shop/web-5c84-new", "node": "other"}]
 
 
+def test_a_pod_that_is_gone_was_not_moved_by_the_drain_of_another_node(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = {**of_ours(), "message": MOVED.replace("node n ", "node n-2 ")}
+    placed = event("Pod", "web-5c84-old", "Scheduled", "Successfully assigned shop/web-5c84-old to n")
+    cluster.events += [elsewhere, placed]
+
+    text = explained(cluster, capsys)
+    assert "  moved     " not in text
+    assert "Successfully assigned" in text
+
+    cluster.events.append(of_ours())
+    (moved,) = [line for line in explained(cluster, capsys).splitlines() if line.startswith("  moved     ")]
+    assert MOVED in moved
+
+
 def test_a_pod_that_runs_says_what_was_done_to_the_pods_of_its_owner(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

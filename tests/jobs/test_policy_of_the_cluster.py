@@ -277,7 +277,7 @@ def test_a_policy_with_a_mistake_is_an_error_that_says_what_to_change(
     place = "configmap/node-maintenance/maintenance-policy/maintenance.yaml:1:1: mode: "
     said = capsys.readouterr().err
     assert said.startswith(place)
-    assert "goes on with its last good settings; give them with --config FILE" in said
+    assert "`reconciler page` shows what it does; other commands take them with --config FILE" in said
     assert cluster.annotations() == {}
 
 

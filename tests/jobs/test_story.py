@@ -47,7 +47,7 @@ def test_a_clock_names_the_day_where_it_is_another_one(moment: datetime, shown: 
 def test_what_waits_for_a_window_is_derived_from_the_events_and_the_calendar() -> None:
     closed = "no maintenance window is open; "
     waits = f"{closed}waits for night, which opens at 23:00, before the deadline 23:45"
-    starts = f"{closed}no window opens before the deadline, so it starts no earlier than 13:45"
+    starts = f"{closed}no window opens before the deadline, so it starts at 13:45 at the earliest"
 
     assert STORY.standing(soon(660), {}, NOW) == (Sentence(WAITS, (window_open.name,), waits),)
     assert STORY.standing(soon(60), {}, NOW) == (Sentence(WAITS, (window_open.name,), starts),)

@@ -100,7 +100,7 @@ def test_what_is_foretold_of_a_start_comes_true(calendar: str, starts: float) ->
     told = event(**_at(60))
     one = judged(told, policy)
 
-    assert f"starts no earlier than {to_text(NOW + minutes(starts))}" in one.opening.words
+    assert f"starts at {to_text(NOW + minutes(starts))} at the earliest" in one.opening.words
     assert one.until == NOW + minutes(starts)
     moments = [NOW + minutes(5 * step) for step in range(40)]
     first = next(moment for moment in moments if judged(told, policy, now=moment).may_start)

@@ -26,6 +26,7 @@ from reconciler.report.people import people
 from reconciler.report.standing import ends_by_itself
 from reconciler.simulation.workloads import BudgetSpec
 from tests.report.explaining import Explained
+from tests.report.test_explained import refused_by_a_budget
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, RECORD, REQUEST, known, minutes, record, signal
 from tests.support.worlds import carry_on, look, world_of
@@ -217,6 +218,20 @@ def test_the_obstacles_of_a_plan_say_which_of_them_end_by_themselves() -> None:
     assert found["windowOpen"].by_itself
     assert "reconciler resume a" in found["notHeld"].who
     assert found["source"].who.startswith("the administrator of the cluster")
+
+
+def test_a_drain_that_a_budget_blocks_names_the_owner_and_a_command_in_its_first_words() -> None:
+    world = refused_by_a_budget()
+    for _ in range(3):
+        plan, _ = look(world, builders.settings())
+        carry_on(world)
+        world.advance(minutes(1))
+    node = builders.plan_of(plan)
+    assert HoldCode.DRAIN in [hold.code for hold in node.holds]
+
+    first = obstacles(node, OwnKeys())[0]
+    assert first.who.startswith("the owner of StatefulSet shop/ledger")
+    assert "`kubectl -n shop scale statefulset ledger --replicas 2`" in first.who
 
 
 def test_a_budget_that_refuses_now_is_named_with_its_numbers() -> None:

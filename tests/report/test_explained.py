@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.pod import Owner
-from reconciler.model.record import DrainRecord
+from reconciler.model.record import CaseRecord, DrainRecord
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
@@ -110,6 +110,47 @@ def test_a_drain_says_since_when_it_runs_or_when_it_was_done(drain: DrainRecord,
 
     assert f"a: {said}\n" in found.text()
     assert "  event     none: no source announces" not in found.text()
+
+
+def test_a_drained_node_in_mode_observe_is_drained_and_its_event_is_over() -> None:
+    held = record(drain=DrainRecord(NOW - minutes(15), done=NOW - minutes(5)), events=(known(),))
+    text = Explained(world_of([builders.held_node(held)]), "mode: Observe").text()
+
+    assert text.startswith("a: UNGUARDED: drained 5m ago, at 11:55 UTC, in 10m; its event is over\n")
+    assert row_of(text, "do") == ["reconciler release a"]
+    # Two reasons have the same person to ask.
+    assert row_of(text, "ask") == ["the owner of the settings: `mode: Finish` lets it act"]
+
+
+def test_an_event_of_a_source_that_can_not_be_read_is_not_said_to_be_over() -> None:
+    events = (known(sources=("condition:VMEventScheduled",)),)
+    held = record(drain=DrainRecord(NOW - minutes(15), done=NOW - minutes(5)), events=events)
+    text = Explained(world_of([builders.held_node(held)])).text()
+
+    assert text.startswith("a: UNGUARDED: Reboot")
+    assert "its event is over" not in text
+
+
+def test_a_node_that_a_person_drains_by_hand_is_held_until_its_release() -> None:
+    by_hand = builders.held_node(CaseRecord(), claimed_by="ada@laptop", annotations={REQUEST: DRAIN_NOW})
+    text = Explained(world_of([by_hand])).text()
+
+    assert text.startswith("a: held: Reboot")
+    (held,) = row_of(text, "held")
+    assert held.startswith(
+        "it is drained by hand by ada@laptop, and stays out of service until it is released"
+    )
+    assert row_of(text, "do") == ["reconciler release a"]
+
+
+def test_a_miss_names_a_command_that_shows_the_pods_and_not_the_one_that_was_typed() -> None:
+    drain = DrainRecord(NOW - minutes(15), done=NOW - minutes(5))
+    held = record(drain=drain, events=(known(not_before=NOW - minutes(10), sources=("request",)),))
+    text = Explained(world_of([builders.held_node(held)])).text()
+
+    assert row_of(text, "why") == ["late: drained at 11:55 (5m ago), after the date of its event [missed]"]
+    assert row_of(text, "do")[0] == "kubectl get pods -A --field-selector spec.nodeName=a"
+    assert not any(command.startswith("reconciler explain") for command in row_of(text, "do"))
 
 
 def test_a_wide_explanation_says_which_attempt_a_drain_is() -> None:

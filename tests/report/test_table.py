@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.model.plan import NodePlan, PlanSettings
 from reconciler.model.reconciler import Reconciler, Running
-from reconciler.model.record import State
+from reconciler.model.record import DrainRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
 from reconciler.report.document import Limit, Only, Report, limited, to_report
@@ -117,6 +117,18 @@ def test_nobody_guards_a_node_without_a_reconciler_and_the_line_says_for_how_lon
     shown = text(to_report(found, rehearsed=True))
     assert "\nUNGUARDED: a: Reboot: no reconciler runs\n" in shown
     assert "  no reconciler runs (since 11:51, 9m ago)\n" in shown
+
+
+def test_a_drained_node_says_since_when_and_what_it_waits_for() -> None:
+    held = builders.record(
+        drain=DrainRecord(NOW - minutes(15), done=NOW - minutes(5)),
+        events=(builders.known(sources=("request",)),),
+    )
+    node = builders.held_node(held, annotations={REQUEST: '{"kind":"Reboot"}'})
+
+    (row,) = rows(to_report(Explained(world_of([node])).found.plan, rehearsed=True))
+    assert row.split()[:3] == ["a", "drained", "Reboot"]
+    assert "5m ago; waits for " in row
 
 
 def test_a_quiet_cluster_has_no_table() -> None:

@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parent / "demo.txt"
 STORY = (
     "ignores   aks-web-31415926-vmss000001    Freeze is ignored: 5s is below minDuration 10s",
     "announces: LiveMigration, not before 09:45",
-    "so it starts no earlier than 09:35",
+    "so it starts at 09:35 at the earliest",
     "09:35:00  acts      aks-chat-31415926-vmss000001   cordons and drains",
     "drained it",
     "09:45:00  Azure     aks-chat-31415926-vmss000001   begins: LiveMigration",

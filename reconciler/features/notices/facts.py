@@ -299,7 +299,12 @@ def _foretold(
     elif forecast.over is not None and key in said:
         over = f"{Topic.NO_LONGER_MISSED} {seconds(forecast.over)}"
         anyone = "the node will be drained in time after all"
-        yield over, Fact(Topic.NO_LONGER_MISSED, node.schedule.outlook, anyone, takes_back=key)
+        done, date = node.outcome.drained if node.outcome is not None else None, node.platform_time
+        text = node.schedule.outlook
+        if node.schedule.started and date is not None and (done or now) < date:
+            what = "nothing blocks its drain any more" if done is None else "drained in time"
+            text = f"{what}, {rounded(date - (done or now))} before the date"
+        yield over, Fact(Topic.NO_LONGER_MISSED, text, anyone, takes_back=key)
 
 
 def _approval(node: NodePlan) -> Fact | None:

@@ -239,5 +239,6 @@ def _why_untouched(node: NodeFacts, unreadable: str, settings: Settings) -> Hold
     if not settings.manages(node.read.labels):
         return Hold(name, HoldCode.LOOKED_AFTER, f"label {settings.keys.names.ignore} excludes it")
     if node.record is not None and node.record.claimed_by:
-        return Hold(name, HoldCode.NOT_CLAIMED, f"it is drained by hand by {node.record.claimed_by}")
+        words = f"it is drained by hand by {node.record.claimed_by}"
+        return Hold(name, HoldCode.NOT_CLAIMED, f"{words}, and stays out of service until it is released")
     return None

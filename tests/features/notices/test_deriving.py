@@ -10,7 +10,7 @@ import pytest
 from reconciler.features.notices.deliveries import failed, ripe_at
 from reconciler.features.notices.deriving import Pass, Policy, after_pass
 from reconciler.features.notices.facts import facts_of, remedy
-from reconciler.features.notices.memory import Memory
+from reconciler.features.notices.memory import Memory, seconds
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import NOTIFY, sections_of
 from reconciler.model.case_outcome import InTime
@@ -22,7 +22,8 @@ from reconciler.model.moments import to_text
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, NodePlan
 from reconciler.model.reconciler import Reconciler, Running, beside
-from reconciler.model.record import State
+from reconciler.model.record import DrainRecord, Forecast, State
+from reconciler.model.schedule import CaseSchedule
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call
@@ -386,6 +387,36 @@ def test_a_miss_that_comes_back_is_told_again() -> None:
         following.memory = replace(following.memory, pending=())
         found = foretold(following, 1) + foretold(following, 10)
         assert [each for each in found if each[0] is not Topic.PLANNED] == [(topic, "b")]
+
+
+@pytest.mark.parametrize(
+    ("drained", "text"),
+    [
+        (None, "nothing blocks its drain any more, 10m before the date"),
+        (NOW - minutes(4), "drained in time, 14m before the date"),
+    ],
+)
+def test_a_drain_that_ends_in_time_after_all_says_how_long_before_the_date(
+    drained: datetime | None, text: str
+) -> None:
+    since = NOW - minutes(9)
+    drain = DrainRecord(since, done=drained)
+    case = builders.record(events=(builders.known(not_before=NOW + minutes(10)),), drain=drain)
+    facts = replace(case.facts, will_be_missed=Forecast("pods stay", since, since, over=NOW))
+    node = NodePlan(
+        "a",
+        "",
+        "",
+        State.IN_MAINTENANCE,
+        State.IN_MAINTENANCE,
+        record=replace(case, facts=facts),
+        schedule=CaseSchedule(since, because="its drain has begun", started=True),
+        uid="uid-a",
+    )
+
+    said = {f"{Topic.WILL_BE_MISSED} {seconds(since)}": 0}
+    texts = {fact.topic: fact.text for fact in facts_of(node, (), said, NOW).values()}
+    assert texts[Topic.NO_LONGER_MISSED] == text
 
 
 def test_a_miss_that_was_foretold_for_a_moment_is_not_told() -> None:
