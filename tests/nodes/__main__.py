@@ -26,10 +26,10 @@ def main() -> int:
         parser.error(f"no such scenario: {', '.join(unknown)}. There are: {', '.join(SCENARIOS)}")
     if chosen.write and chosen.names:
         parser.error("--write writes the result of all scenarios. Leave the names out.")
-    if missing := requirements.missing():
+    names = tuple(chosen.names or SCENARIOS)
+    if missing := requirements.missing(ipv6=[name for name in ("ipv6", "dualstack") if name in names]):
         print("Real nodes can't run here.", *missing, sep="\n", file=sys.stderr)
         return CANNOT_RUN
-    names = tuple(chosen.names or SCENARIOS)
     try:
         find_binaries()
         programs = find_node_binaries()

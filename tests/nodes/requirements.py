@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tests.nodes import images
@@ -33,13 +33,24 @@ def plugins() -> Path | None:
     return next((folder for folder in PLUGINS if (folder / "bridge").exists()), None)
 
 
-def missing(path: str | None = None, *, system: str = sys.platform, user: int | None = None) -> list[str]:
+IPV6 = Path("/proc/sys/net/ipv6")
+"""What a kernel with IPv6 has."""
+
+
+def missing(
+    path: str | None = None,
+    *,
+    system: str = sys.platform,
+    user: int | None = None,
+    ipv6: Collection[str] = (),
+) -> list[str]:
     """Return what is missing, each as a sentence with its remedy; nothing if nodes can run here.
 
     Args:
         path: where programs are, as in the variable PATH.
         system: the operating system.
         user: who runs this.
+        ipv6: the scenarios that need IPv6.
     """
     if system != "linux":
         return [f"Real nodes need Linux, and this is {system}. Run it in a virtual machine."]
@@ -48,6 +59,11 @@ def missing(path: str | None = None, *, system: str = sys.platform, user: int | 
         sentences.append("Namespaces and mounts need root. Run it again with: sudo .venv/bin/nox -s nodes")
     if not Path("/sys/fs/cgroup").is_dir():
         sentences.append("/sys/fs/cgroup is not mounted. Mount the control groups there.")
+    if ipv6 and not IPV6.is_dir():
+        names = " and ".join(ipv6)
+        sentences.append(
+            f"This kernel has no IPv6, which {names} need. Run modprobe ipv6, or name the others."
+        )
     lacking = {program: name for program, name in PACKAGES.items() if not shutil.which(program, path=path)}
     if (busybox := shutil.which("busybox", path=path)) and not static(Path(busybox)):
         lacking["a static busybox"] = "busybox-static"

@@ -40,11 +40,21 @@ def test_a_busybox_that_needs_libraries_is_not_enough(tmp_path: Path) -> None:
     assert "a static busybox" in requirements.missing(str(tmp_path), user=0)[-1]
 
 
+def test_scenarios_that_need_ipv6_are_named_on_a_kernel_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requirements, "IPV6", tmp_path / "ipv6")
+    line = "This kernel has no IPv6, which ipv6 and dualstack need. Run modprobe ipv6, or name the others."
+
+    assert line in requirements.missing(ipv6=["ipv6", "dualstack"])
+    assert line not in requirements.missing()
+
+
 def test_the_program_then_ends_with_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["nodes"])
-    monkeypatch.setattr(requirements, "missing", lambda: ["Not installed: runc."])
+    monkeypatch.setattr(requirements, "missing", lambda **_: ["Not installed: runc."])
 
     assert program.main() == program.CANNOT_RUN == 2
     assert "Not installed: runc." in capsys.readouterr().err
