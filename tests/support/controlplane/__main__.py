@@ -47,13 +47,14 @@ def main() -> int:
 
 
 def add_workloads(api: Api) -> None:
-    """Some with a budget that allows a drain, one with a budget that never does."""
+    """Some with a budget that allows a drain, one with a budget that never does, on the third node."""
     system, on_spot = {"agentpool": "np"}, {"agentpool": "spot"}
+    third = {**system, "topology.kubernetes.io/zone": "westeurope-3"}
     for workload, most_away in (
         (deployment("web", 9, node_selector=system), "34%"),
         (deployment("queue", 6, node_selector=on_spot, tolerate_spot=True), 1),
         (deployment("reports", 4, node_selector={"agentpool": "win"}), 1),
-        (deployment("ledger", 1, node_selector=system), 0),
+        (deployment("ledger", 1, node_selector=third), 0),
     ):
         api.create("deployments", workload)
         api.create("poddisruptionbudgets", budget(workload["metadata"]["name"], max_unavailable=most_away))
