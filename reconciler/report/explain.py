@@ -499,13 +499,15 @@ def past_of(
 
     `events` are those about it and its owner, the newest first, and `unseen` is why they could not be read.
     """
-    ran_on = {event.message.rpartition(" to ")[2] for event in events if event.reason == _SCHEDULED}
-    if ran_on and find_pod(found.snapshot, namespace, name) is None:
-        # The drain of another node moved other pods of its owner.
+    placed = next((event for event in events if event.reason == _SCHEDULED), None)
+    if placed is not None and find_pod(found.snapshot, namespace, name) is None:
+        # Drains of other nodes, and earlier ones of this node, moved other pods of its owner.
+        node = placed.message.rpartition(" to ")[2]
         events = tuple(
             event
             for event in events
-            if event.name == name or any(f"node {node} " in f"{event.message} " for node in ran_on)
+            if event.name == name
+            or (f"node {node} " in f"{event.message} " and not _is_before(event, placed))
         )
     owners = {f"{event.kind} {namespace}/{event.name}" for event in events}
     pods = [
@@ -526,6 +528,10 @@ def past_of(
         if plan.before is State.IN_MAINTENANCE and plan.record is not None and plan.record.drain is not None
     ]
     return PodPast(f"{namespace}/{name}", events, tuple(sorted(successors)), tuple(drained), unseen)
+
+
+def _is_before(event: SeenEvent, other: SeenEvent) -> bool:
+    return event.at is not None and other.at is not None and event.at < other.at
 
 
 def explain_pod(pod: Pod, node: NodeExplanation | None, snapshot: Snapshot) -> PodExplanation:

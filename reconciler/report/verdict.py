@@ -114,6 +114,7 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
     """Return why the node is not drained now, what waits for a person first; each reason once."""
     found: list[Answer] = []
     schedule, said = node.schedule, ""
+    missed = standing(node) is Standing.MISSED
     planned = schedule is not None and schedule.planned_start is not None and not schedule.missed
     ordered = sorted(_grouped(obstacles), key=lambda obstacle: obstacle.by_itself)
     for obstacle in ordered:
@@ -126,6 +127,9 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
         if obstacle.code == "leftToUs" and obstacle.until is not None and until:
             until = f"; it starts when that ends, at {to_text(obstacle.until)} at the latest"
         label = label_of(obstacle.code)
+        if obstacle.code == MISSED and missed:
+            # The verdict names the pods.
+            reason = "pods were on the node when the platform started"
         # The first word of these reasons is their label.
         because = f"{reason.removeprefix(f'{label} ')}{until}  [{obstacle.code}]"
         ways = [way for way in obstacle.who.split("; or ") if not commands_in(way)]

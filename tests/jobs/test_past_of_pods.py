@@ -74,12 +74,13 @@ def test_a_pod_that_was_moved_says_who_did_it_when_and_why_and_what_runs_instead
     assert past["successors"] == [{"pod": "shop/web-5c84-new", "node": "other"}]
 
 
-def test_a_pod_that_is_gone_was_not_moved_by_the_drain_of_another_node(
+def test_a_pod_that_is_gone_was_moved_by_no_drain_of_another_node_or_before_it_was_there(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = {**of_ours(), "message": MOVED.replace("node n ", "node n-2 ")}
     placed = event("Pod", "web-5c84-old", "Scheduled", "Successfully assigned shop/web-5c84-old to n")
-    cluster.events += [elsewhere, placed]
+    before = {**of_ours(), "lastTimestamp": "2026-11-21T10:59:59Z"}
+    cluster.events += [elsewhere, before, placed]
 
     text = explained(cluster, capsys)
     assert "  moved     " not in text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.pod import Owner
-from reconciler.model.record import CaseRecord, DrainRecord
+from reconciler.model.record import CaseRecord, DrainRecord, PlatformStart
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
@@ -151,6 +151,18 @@ def test_a_miss_names_a_command_that_shows_the_pods_and_not_the_one_that_was_typ
     assert row_of(text, "why") == ["late: drained at 11:55 (5m ago), after the date of its event [missed]"]
     assert row_of(text, "do")[0] == "kubectl get pods -A --field-selector spec.nodeName=a"
     assert not any(command.startswith("reconciler explain") for command in row_of(text, "do"))
+
+
+def test_a_miss_names_its_pods_once() -> None:
+    event = known(sources=("request",))
+    case = record(events=(event,), drain=DrainRecord(NOW))
+    met = PlatformStart(event, NOW - minutes(1), 1, "shop/ledger-0")
+    held = replace(case, facts=replace(case.facts, starts=(met,)))
+    text = Explained(world_of([builders.held_node(held)], [builders.pod("ledger-0")])).text()
+
+    assert text.startswith("a: MISSED")
+    assert text.partition("\n")[0].count("shop/ledger-0") == 1
+    assert row_of(text, "why") == ["pods were on the node when the platform started [missed]"]
 
 
 def test_a_wide_explanation_says_which_attempt_a_drain_is() -> None:
