@@ -2,8 +2,9 @@
 
     python -m tests.bench.wake [--rounds N] [--nodes N]
 
-Each round reports a Preempt on one node, in turn by its condition and by IMDS, at a random moment of the
-agent's second, waits for the cordon, and lets the event pass. The node is a spot node of a real API server
+Each round reports a Preempt on one node, in turn by its condition and by IMDS, waits for the cordon, and lets
+the event pass. The next report comes at a random moment of the agent's second, once the node has rested: a
+node that changes twice in a second waits for the rest of it. The node is a spot node of a real API server
 with so many others beside it; the agent runs at its own pace there, a question a second.
 """
 
@@ -20,6 +21,7 @@ from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 
+from jobs.runtime.pass_loop import APART
 from reconciler.model.node import SPOT_LABEL
 from tests.agent.running import AgentProcess, as_admin
 from tests.bench import spread
@@ -72,7 +74,7 @@ def measure(
             serving(programs)
             for number, source in product(range(rounds + 1), words):
                 tell, silence = words[source]
-                time.sleep(random.uniform(0, 1))
+                time.sleep(rested())
                 scene.clock.set(datetime.now(UTC))
                 seconds = until_cordoned(scene, node, tell)
                 silence()
@@ -81,6 +83,11 @@ def measure(
                 if number:
                     took[source].append(seconds)
     return took
+
+
+def rested() -> float:
+    """Seconds until the last event delays no pass any more, and up to a second more, by chance."""
+    return APART + random.uniform(0, 1)
 
 
 def until_cordoned(scene: Scene, node: str, tell: Callable[[], None]) -> float:
