@@ -189,10 +189,10 @@ def test_credentials_that_were_renewed_on_disk_are_read_after_a_401(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        pytest.param("", "no current context", id="empty"),
+        pytest.param("", "has no contexts", id="empty"),
         pytest.param("a: [", "is no kubeconfig", id="no YAML"),
         pytest.param("just words", "is no kubeconfig", id="no mapping"),
-        pytest.param("apiVersion: v1\nkind: Config\n", "no current context", id="no contexts"),
+        pytest.param("apiVersion: v1\nkind: Config\n", "has no contexts", id="no contexts"),
         pytest.param(
             json.dumps(kubeconfig("https://127.0.0.1:1", {"client-certificate": "nowhere.pem"})),
             "nowhere.pem",

@@ -58,7 +58,7 @@ def test_a_scrape_shows_a_blocked_drain_until_its_node_is_back(scene: Scene, pro
     # The page is on the same listener.
     with urllib.request.urlopen(f"http://{line['address']}/", timeout=60) as answer:
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-        assert "the owner of the pod, or of the budget" in answer.read().decode()
+        assert "the owner of Deployment default/web" in answer.read().decode()
 
     scene.api.delete("poddisruptionbudgets", "web", "default")
     drained = ("drains_total", "drained")

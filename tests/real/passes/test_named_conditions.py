@@ -28,7 +28,7 @@ def test_check_config_says_on_how_many_nodes_a_condition_is(
     assert main(["check-config", str(file), "--strict", "--kubeconfig", kubeconfig]) == 1
 
     said = capsys.readouterr()
-    assert "In the cluster\n  3 of 3 nodes are managed.\n" in said.out
+    assert ", context controlplane\n  3 of 3 nodes are managed.\n" in said.out
     assert "  Condition KernelReady: False on 2, True on 1, absent on 0 of 3 nodes" in said.out
     assert "conditions.KernelReady: is False on 2 of 3 nodes now, so no drain starts for it" in said.err
     assert "windows[0].nodeSelector: selects none of the 3 nodes" in said.err

@@ -36,7 +36,7 @@ def test_beside_a_dead_reconciler_nothing_is_promised_and_an_approval_is_written
     for node, kind in ((waits, "Reboot"), (starts, "Redeploy")):
         asked = programs.run("request", node, "--kind", kind, "--not-before", "+20m")
         assert asked.code == 0, asked.err
-        assert "\nNO RECONCILER RUNS" in asked.out
+        assert asked.out.startswith("NO RECONCILER RUNS")
 
     report = programs.run("report", "--output", "json").document
     for name in (waits, starts):
@@ -46,7 +46,7 @@ def test_beside_a_dead_reconciler_nothing_is_promised_and_an_approval_is_written
         assert row["actions"] == []
     assert "START now" not in " ".join(programs.run("plan").out.split())
     explained = programs.run("explain", starts, "--config", str(programs.config)).out
-    assert "no reconciler runs, so nobody acts on this node now" in explained
+    assert explained.startswith("NO RECONCILER RUNS")
     page = programs.run("report", "-o", "html").out
     assert "NO RECONCILER RUNS" in page
     assert "Nothing is wrong" not in page

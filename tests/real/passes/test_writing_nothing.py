@@ -45,7 +45,7 @@ def busy(scene: Scene) -> tuple[str, str]:
     [
         pytest.param(("sweep", "--dry-run"), ENFORCE, id="sweep --dry-run"),
         pytest.param(("sweep",), "mode: Observe\n", id="sweep in mode Observe"),
-        pytest.param(("report",), ENFORCE, id="report"),
+        pytest.param(("report", "-o", "wide"), ENFORCE, id="report"),
     ],
 )
 def test_a_dry_run_writes_nothing_and_takes_no_lock(

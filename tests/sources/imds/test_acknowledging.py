@@ -172,7 +172,8 @@ OF_ANOTHER = record(events=(known(not_before=NOW + minutes(600), ids=("Z9",)),))
         ),
         pytest.param(
             drained("b", 2, record(events=(A1,)), claimed_by="ann"),
-            "node b must not be changed: it is drained by hand by ann",
+            "node b must not be changed: it is drained by hand by ann, and stays out of service until it is "
+            "released",
             id="claimed by hand",
         ),
         pytest.param(
