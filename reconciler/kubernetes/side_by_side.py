@@ -285,8 +285,11 @@ class Together(Generic[Value]):
             self.asked += 1
             self._waiting[mine] = node
             self._changed.wait_for(lambda: mine not in self._waiting or (self._turns and not self._gathers))
-            leads = self._gathers = mine in self._waiting
-            self._turns -= leads
+            leads = mine in self._waiting
+            if leads:
+                # Who only fetches an answer leaves it as it is: another one may gather.
+                self._gathers = True
+                self._turns -= 1
         if leads:
             try:
                 taken = self._take(mine)
