@@ -15,6 +15,7 @@ from reconciler.model.explanation import NamespacePods
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.unguarded import Unguarded
+from reconciler.report.standing import Standing, standing
 
 _WEEKDAY_FOR = timedelta(days=20)
 """For how long a weekday and the day of the month are enough."""
@@ -106,35 +107,34 @@ class PlannedCase(Struct, frozen=True):
 
     `kinds` are the kinds of its events, or the types of the conditions, each once. `not_before` is the
     earliest moment from which the platform may start, None if no event has one. `begun` is whether its drain
-    has begun. `unguarded` is why nobody drains the node, or brings it back, None for any other. `standing` is
-    the word for what the node is (`report.standing`).
+    has begun. `unguarded` is why nobody drains the node, or brings it back, None for any other.
     """
 
     node: str
     zone: str
     pool: str
     status: Status
+    standing: Standing
     schedule: CaseSchedule
     kinds: tuple[str, ...] = ()
     not_before: datetime | None = None
     begun: bool = False
     unguarded: Unguarded | None = None
-    standing: str = ""
 
     @property
     def word(self) -> str:
         """What the case is in one word, as each output says it."""
         match self.status:
             case Status.MISSED:
-                return "will be missed"
+                return Standing.WILL_BE_MISSED.value
             case Status.STOPPED:
-                return "held"
-            case Status.STARTED:
-                return "draining" if self.standing in ("", "planned", "at risk", "waits") else self.standing
-            case Status.WAITING:
-                return self.standing or "waits"
-            case Status.PLANNED if self.standing == "held":
-                return self.standing
+                return Standing.HELD.value
+            case Status.STARTED if self.standing in (Standing.PLANNED, Standing.AT_RISK, Standing.WAITS):
+                return Standing.DRAINING.value
+            case Status.STARTED | Status.WAITING:
+                return self.standing.value
+            case Status.PLANNED if self.standing is Standing.HELD:
+                return self.standing.value
         return self.status.value
 
     @property
@@ -213,20 +213,17 @@ def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
     if not kinds and node.record is not None:
         kinds = [event.condition or event.kind.value for event in node.record.events]
     dates = [event.not_before for event in events if event.not_before is not None]
-    # It loads the checks, which other users of this module do not need.
-    from reconciler.report.standing import standing
-
     return PlannedCase(
         node.node,
         node.zone,
         node.pool,
         _status(node, schedule, now),
+        standing(node),
         schedule,
         tuple(dict.fromkeys(kinds)),
         min(dates, default=None),
         _begun(schedule, now),
         node.unguarded,
-        standing(node).value,
     )
 
 

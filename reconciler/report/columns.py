@@ -17,11 +17,12 @@ from reconciler.model.event import Initiator
 from reconciler.model.instructions import Word
 from reconciler.model.limits import count_of
 from reconciler.model.outcome import ActionName
-from reconciler.model.plan import Hold, JudgedEvent, NodePlan, WorkflowReport, actions
+from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
 from reconciler.report.acting import By
+from reconciler.report.standing import Standing, kind_of_hold, standing
 from reconciler.report.values import (
     Document,
     keys,
@@ -67,6 +68,11 @@ class NodeReport(Struct, frozen=True, dict=True):
     def name(self) -> str:
         """The name of the node."""
         return self.plan.node
+
+    @cached_property
+    def standing(self) -> Standing:
+        """What the node is."""
+        return standing(self.plan)
 
     @cached_property
     def document(self) -> Document:
@@ -206,7 +212,7 @@ def _action_rows(node: NodeReport, by: By) -> Iterator[Row]:
 
 def _happens(node: NodeReport, by: By) -> str:
     if not node.actions:
-        return ", ".join(dict.fromkeys(map(_word_for, node.plan.holds)))
+        return ", ".join(dict.fromkeys(kind_of_hold(hold.code) for hold in node.plan.holds))
     return f"{'would ' if by is By.NOBODY else ''}{', '.join(node.actions)}"
 
 
@@ -300,24 +306,9 @@ def _reasons(node: NodeReport) -> list[str]:
     return [step.because for step in node.plan.transitions if step.because]
 
 
-def _standing(node: NodeReport) -> str:
-    # It loads the checks, which a drain by hand does not need.
-    from reconciler.report.standing import standing
-
-    return standing(node.plan).value
-
-
-def _word_for(hold: Hold) -> str:
-    """Return whether a hold waits, is by a person, or blocks."""
-    # It loads the checks, which a drain by hand does not need.
-    from reconciler.report.standing import kind_of_hold
-
-    return kind_of_hold(hold.code).value
-
-
 def _hold_rows(node: NodeReport, _: By) -> Iterator[Row]:
     for hold in node.plan.holds:
-        label = _word_for(hold)
+        label = kind_of_hold(hold.code).value
         # The first word of some reasons is their label.
         reason = hold.reason.removeprefix(f"{label} ")
         yield label, f"{reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
@@ -397,7 +388,7 @@ COLUMNS = (
         place=FIRST,
     ),
     Column("stateBefore", lambda node: node.plan.before),
-    Column("standing", _standing),
+    Column("standing", lambda node: node.standing),
     Column(
         "cordoned",
         lambda node: node.plan.status.unschedulable,
@@ -473,7 +464,7 @@ COLUMNS = (
         lambda node: node.plan.holds,
         rows=_hold_rows,
         points=lambda node: (
-            Point(f"{_word_for(hold)}: {hold.reason}", hold.code) for hold in node.plan.holds
+            Point(f"{kind_of_hold(hold.code)}: {hold.reason}", hold.code) for hold in node.plan.holds
         ),
         log="holds",
         logged=lambda node: [f"{hold.code}: {hold.reason}" for hold in node.plan.holds],

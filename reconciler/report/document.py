@@ -27,6 +27,7 @@ from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import By, carried_out, reconciler_value
 from reconciler.report.columns import NodeReport
+from reconciler.report.standing import words_for
 from reconciler.report.values import Document, keys, plain, settings_value
 
 
@@ -214,9 +215,6 @@ def _is_shown(node: NodePlan, limit: Limit) -> bool:
             return node.status.urgency is not None and node.before is not State.IN_MAINTENANCE
         case Only.DRAINING:
             return _is_draining(node)
-    # It loads the checks, which a drain by hand does not need.
-    from reconciler.report.standing import words_for
-
     return limit.only in words_for(node)
 
 

@@ -84,7 +84,7 @@ def people(
     of the plan in another order, and `obstacles_of` returns what is known of each: by default, what the plan
     says.
     """
-    of = obstacles_of if obstacles_of is not None else partial(_obstacles, plan)
+    of = obstacles_of if obstacles_of is not None else partial(obstacles_in, plan)
     grouped: dict[tuple[str, str], list[tuple[str, str]]] = {}
     pressing: set[tuple[str, str, str]] = set()
     for node in plan.nodes if nodes is None else nodes:
@@ -114,7 +114,8 @@ def people(
     return tuple(asked)
 
 
-def _obstacles(plan: Plan, node: NodePlan) -> tuple[Obstacle, ...]:
+def obstacles_in(plan: Plan, node: NodePlan) -> tuple[Obstacle, ...]:
+    """Return the obstacles of a node of the plan; none if its data breaks the program."""
     what = f"node {node.node} can't be explained"
     return guarded(what, partial(obstacles, node, keys_of(plan.settings.prefix), plan.budget), ())[0]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast
-from reconciler.profiles.checks import CHECKS
 
 
 class Standing(StrEnum):
@@ -73,15 +73,14 @@ _WAITS = frozenset(
 """Codes of holds that wait, and that may need a person to end them in time."""
 
 
-_BY_ITSELF = frozenset(
-    {
-        *(name for name, check in CHECKS.items() if check.type.by_itself),
-        HoldCode.DRAIN_SLOT,
-        HoldCode.IN_TIME,
-        HoldCode.ONE_PROFILE,
-    }
-)
-"""Codes of holds that end without a person in the ordinary course of things."""
+@cache
+def _by_itself() -> frozenset[str]:
+    """Return the codes of holds that end without a person in the ordinary course of things."""
+    # Many modules import this one, and a drain by hand does not need the checks.
+    from reconciler.profiles.checks import CHECKS
+
+    codes = (name for name, check in CHECKS.items() if check.type.by_itself)
+    return frozenset({*codes, HoldCode.DRAIN_SLOT, HoldCode.IN_TIME, HoldCode.ONE_PROFILE})
 
 
 def ends_by_itself(code: str, *, requested: bool = False) -> bool:
@@ -89,7 +88,7 @@ def ends_by_itself(code: str, *, requested: bool = False) -> bool:
 
     `requested` is whether a person requested the maintenance: then a person ends it.
     """
-    return code in _BY_ITSELF or (code == "eventsGone" and not requested)
+    return code in _by_itself() or (code == "eventsGone" and not requested)
 
 
 def kind_of_hold(code: str) -> Standing:

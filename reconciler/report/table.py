@@ -12,18 +12,15 @@ from zoneinfo import ZoneInfo
 from rich.cells import cell_len
 
 from reconciler.calendar.values import format_local, in_zone, time_left, with_time_left
-from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.problems import guarded
 from reconciler.report import safe
 from reconciler.report.ahead import clock_text
 from reconciler.report.columns import NodeReport
 from reconciler.report.document import Report
-from reconciler.report.explain import obstacles
 from reconciler.report.lines import Line, folded, padded, short_names
 from reconciler.report.moves import pod_lines
-from reconciler.report.people import alarms
+from reconciler.report.people import alarms, obstacles_in
 from reconciler.report.standing import Standing, standing
 from reconciler.report.text import (
     filter_lines,
@@ -101,7 +98,7 @@ def _head(report: Report) -> Iterator[str]:
 
 
 def _urgency(node: NodeReport) -> tuple[int, datetime, str]:
-    return standing(node.plan).urgency, node.plan.platform_time or _NEVER, node.name
+    return node.standing.urgency, node.plan.platform_time or _NEVER, node.name
 
 
 def _kinds(node: NodePlan) -> str:
@@ -113,12 +110,12 @@ def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterato
     zone = ZoneInfo(plan.settings.time_zone)
     clock = partial(clock_text, now=plan.now, zone=zone)
     cells = [
-        [safe.line(node.name), _state(node.plan), _kinds(node.plan), _comes(node.plan, plan.now, zone)]
+        [safe.line(node.name), _state(node.standing), _kinds(node.plan), _comes(node.plan, plan.now, zone)]
         for node in nodes
     ]
     said = (" ".join(_why(node, plan).split()) for node in nodes)
     reasons = [safe.line(in_zone(text, zone, named=False, clock=clock)) for text in said]
-    alarmed = [standing(node.plan).alarms for node in nodes]
+    alarmed = [node.standing.alarms for node in nodes]
     widths = [max(cell_len(row[column]) for row in (*cells, [*_HEADS])) for column in range(len(_HEADS) - 1)]
     if width is not None:
         widths[0] = min(widths[0], max(width - sum(widths[1:]) - 2 * len(widths), _NAME))
@@ -148,8 +145,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(padded(cell, size) for cell, size in zip(cells, [*widths, 0], strict=False)).rstrip()
 
 
-def _state(node: NodePlan) -> str:
-    what = standing(node)
+def _state(what: Standing) -> str:
     return what.upper() if what.alarms else what.value
 
 
@@ -167,16 +163,13 @@ def _comes(node: NodePlan, now: datetime, zone: ZoneInfo) -> str:
 def _why(node: NodeReport, plan: Plan) -> str:
     """Return in a sentence why the node is what it is."""
     about, now, outcome = node.plan, plan.now, node.outcome
-    keys, what = keys_of(plan.settings.prefix), standing(node.plan)
-    cannot = f"node {about.node} can't be explained"
-    kept = guarded(cannot, lambda: obstacles(about, keys, plan.budget), ())[0]
-    first = next(iter(answers(about, kept)), None)
+    first = next(iter(answers(about, obstacles_in(plan, about))), None)
     reason = with_time_left(first.because.partition("  [")[0], now) if first is not None else ""
-    if first is not None and reason.startswith("for ") and first.label != what.value:
+    if first is not None and reason.startswith("for ") and first.label != node.standing.value:
         reason = f"{first.label} {reason}"
     progress = about.draining.progress
     done = outcome is not None and outcome.drained is not None
-    match what:
+    match node.standing:
         case Standing.MISSED if outcome is not None:
             return with_time_left(outcome.words.removeprefix("missed: "), now)
         case Standing.PLANNED | Standing.AT_RISK:

@@ -15,6 +15,7 @@ from reconciler.model.values import replace
 from reconciler.report.ahead import PlanAhead
 from reconciler.report.document import as_json
 from reconciler.report.lines import ASCII, Screen
+from reconciler.report.standing import Standing
 from tests.docs.test_headings import named, written
 from tests.report.ahead_scene import DAY, HOUR, MISS, ahead, case, everything
 from tests.support.builders import NOW
@@ -194,7 +195,7 @@ def test_a_case_has_the_word_that_each_output_has_for_it() -> None:
     stopped = replace(begun, stopped="ann holds it")
     known = ahead(*(case(name, begun) for name in "abc"), case("d", CaseSchedule()), case("e", stopped))
     words = {"a": "drained", "b": "blocked", "c": "draining", "d": "waits", "e": "held"}
-    cases = (replace(each, standing=words[each.node]) for each in known.cases)
+    cases = (replace(each, standing=Standing(words[each.node])) for each in known.cases)
 
     shown = replace(known, cases=tuple(cases))
     assert {name: table_row(name, shown)[0] for name in words} == {**words, "e": "HELD"}
