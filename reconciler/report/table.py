@@ -31,7 +31,7 @@ from reconciler.report.text import (
     unknown_lines,
 )
 from reconciler.report.values import moment_value, outcome_lines, unseen_line
-from reconciler.report.verdict import answers, drain_begins
+from reconciler.report.verdict import answers, comes_at, drain_begins, kinds_of
 
 _HEADS = ("NODE", "STATE", "WHAT", "WHEN", "WHY")
 
@@ -94,23 +94,23 @@ def _head(report: Report) -> Iterator[str]:
     if coming:
         first = min(coming, key=lambda node: (node.platform_time or _NEVER, node.node))
         date = first.platform_time or plan.now
-        yield f"next: {_kinds(first)} of {first.node} {time_left(date, plan.now)}, at {moment_value(date)}"
+        yield f"next: {kinds_of(first)} of {first.node} {time_left(date, plan.now)}, at {moment_value(date)}"
 
 
 def _urgency(node: NodeReport) -> tuple[int, datetime, str]:
     return node.standing.urgency, node.plan.platform_time or _NEVER, node.name
 
 
-def _kinds(node: NodePlan) -> str:
-    events = node.case_events or [judged.event for judged in node.events]
-    return ", ".join(dict.fromkeys(event.condition or event.kind.value for event in events)) or "none"
-
-
 def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterator[Line]:
     zone = ZoneInfo(plan.settings.time_zone)
     clock = partial(clock_text, now=plan.now, zone=zone)
     cells = [
-        [safe.line(node.name), _state(node.standing), _kinds(node.plan), _comes(node.plan, plan.now, zone)]
+        [
+            safe.line(node.name),
+            _state(node.standing),
+            kinds_of(node.plan) or "none",
+            _comes(node.plan, plan.now, zone),
+        ]
         for node in nodes
     ]
     said = (" ".join(_why(node, plan).split()) for node in nodes)
@@ -151,10 +151,7 @@ def _state(what: Standing) -> str:
 
 def _comes(node: NodePlan, now: datetime, zone: ZoneInfo) -> str:
     """Return when the platform may start, empty if nothing is announced."""
-    started = node.outcome.started if node.outcome is not None else None
-    # Of what requires no drain, there is no case.
-    others = (judged.event.not_before for judged in node.events if not node.case_events)
-    date = started or node.platform_time or min((at for at in others if at is not None), default=None)
+    date = comes_at(node)
     if date is None:
         return "no date" if node.events else ""
     return f"{time_left(date, now)}, {clock_text(date, now, zone)}"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
 from reconciler.calendar.values import format_duration, time_left, with_time_left
 from reconciler.model.case_outcome import counted
+from reconciler.model.event import MaintenanceEvent
 from reconciler.model.explanation import NodeExplanation, Obstacle
 from reconciler.model.instructions import resume_command
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan
+from reconciler.model.record import KnownEvent
 from reconciler.model.unguarded import UnguardedWhy
 from reconciler.model.values import replace
 from reconciler.report.columns import Row
@@ -26,19 +28,32 @@ _MOST = 3
 """Obstacles, and commands, of one node."""
 
 
+def _events(node: NodePlan) -> Sequence[MaintenanceEvent | KnownEvent]:
+    # Of what requires no drain, there is no case.
+    return node.case_events or [judged.event for judged in node.events]
+
+
+def kinds_of(node: NodePlan) -> str:
+    """Return the kinds of what is announced of a node, and the types of conditions; empty if nothing is."""
+    return ", ".join(dict.fromkeys(event.condition or event.kind.value for event in _events(node)))
+
+
+def comes_at(node: NodePlan) -> datetime | None:
+    """Return when the platform started, or may start at the earliest, None if that is not known."""
+    if node.outcome is not None and node.outcome.started is not None:
+        return node.outcome.started
+    return min((event.not_before for event in _events(node) if event.not_before is not None), default=None)
+
+
 def announced(node: NodePlan, now: datetime) -> str:
     """Return what is announced of a node and when it comes, empty if nothing is: `Reboot in 14m, at …`."""
-    events = node.case_events or [judged.event for judged in node.events]
-    names = ", ".join(dict.fromkeys(event.condition or event.kind.value for event in events))
-    if not names:
+    kinds, date = kinds_of(node), comes_at(node)
+    if not kinds:
         return ""
-    started = node.outcome.started if node.outcome is not None else None
-    if started is not None:
-        return f"{names} started {_when(started, now)}"
-    date = min((event.not_before for event in events if event.not_before is not None), default=None)
-    if date is not None:
-        return f"{names} {_when(date, now)}"
-    return names if any(event.condition for event in events) else f"{names} without a date"
+    if date is None:
+        return kinds if any(event.condition for event in _events(node)) else f"{kinds} without a date"
+    started = node.outcome is not None and node.outcome.started is not None
+    return f"{kinds} started {_when(date, now)}" if started else f"{kinds} {_when(date, now)}"
 
 
 def _when(moment: datetime, now: datetime) -> str:
