@@ -139,7 +139,7 @@ def owner_of(pod: Pod) -> str:
     return f"{found.kind} {found.namespace}/{limits.text(found.name, limits.NAME)}"
 
 
-_PEOPLE = ("owner", "team")
+PEOPLE = ("owner", "team")
 """The ends of labels that name who is responsible, such as `example.com/team`."""
 
 
@@ -150,7 +150,7 @@ def owned_by(pod: Pod) -> str:
     """
     workload = owner_of(pod)
     named = {key.rpartition("/")[2]: value for key, value in sorted(pod.labels.items()) if value}
-    people = (f"{what} {limits.text(named[what], limits.NAME)}" for what in _PEOPLE if what in named)
+    people = (f"{what} {limits.text(named[what], limits.NAME)}" for what in PEOPLE if what in named)
     return ", ".join((workload, *people)) if workload else ""
 
 

@@ -53,9 +53,6 @@ CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MECHANIC_LABEL = "mechanic.cordoned"
 # AKS Automatic runs system pods on nodes that AKS manages itself, and denies others every change of them.
-BY_OTHERS = "cordoned by others"
-"""Why a node is out of service that somebody else has cordoned."""
-
 HOSTED_LABEL = "kubernetes.azure.com/hostedvm"
 # With the value virtual-kubelet: a node that is no VM.
 TYPE_LABEL = "type"
@@ -75,6 +72,9 @@ READ_LABELS = frozenset(
         TYPE_LABEL,
     }
 )
+BY_OTHERS = "cordoned by others"
+"""Why a node is out of service that somebody else has cordoned."""
+
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 """The taint of a cordoned node, with the effect NoSchedule."""
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from reconciler import plugins
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.drain import prospect
-from reconciler.drain.workloads import owned_by, owner_of
+from reconciler.drain.workloads import PEOPLE, owned_by, owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, WITHOUT_START, Answer, Kind, Reading
 from reconciler.model.explanation import (
@@ -453,16 +453,9 @@ def _each_budget_once(blockers: tuple[Blocker, ...]) -> Iterator[Blocker]:
         seen.add(one.budget)
 
 
-OWNER_LABELS = (
-    "app.kubernetes.io/managed-by",
-    "app.kubernetes.io/part-of",
-    "app.kubernetes.io/created-by",
-    "owner",
-    "team",
-)
-"""Labels of a pod that often name who is responsible; also below a prefix, such as `example.com/team`."""
+OWNER_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/part-of", "app.kubernetes.io/created-by")
+"""Labels of a pod that often name who is responsible, beside those that end with one of `PEOPLE`."""
 
-_LAST = frozenset({"owner", "team"})
 _MOST = 8
 
 
@@ -471,7 +464,7 @@ def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:
     found = sorted(
         (key, value)
         for key, value in pod.labels.items()
-        if value and (key in OWNER_LABELS or key.rpartition("/")[2] in _LAST)
+        if value and (key in OWNER_LABELS or key.rpartition("/")[2] in PEOPLE)
     )
     return tuple(found[:_MOST])
 
