@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
@@ -23,6 +24,7 @@ from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
 from reconciler.model.snapshot import FleetNode
+from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.explain import FORECAST
 
 BACK = timedelta(hours=24)
@@ -60,7 +62,7 @@ class History(Struct, frozen=True):
         return counted[InTime.YES], known, max(min(begins, default=first), first)
 
 
-class PageFacts(Struct, frozen=True):
+class PageFacts(Struct, frozen=True, dict=True):
     """A plan, and what belongs to its page.
 
     `rehearsed` says that nothing was written, `outcomes` are the results of the actions. `obstacles` say for
@@ -84,6 +86,11 @@ class PageFacts(Struct, frozen=True):
     def zone(self) -> ZoneInfo:
         """The zone in which people read moments."""
         return ZoneInfo(self.plan.settings.time_zone)
+
+    @cached_property
+    def ahead(self) -> PlanAhead:
+        """What will start in the time that the page looks ahead."""
+        return plan_ahead(self.plan, self.plan.labels, self.calendar, self.plan.now + AHEAD)
 
     @property
     def observes(self) -> bool:

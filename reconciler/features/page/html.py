@@ -32,7 +32,7 @@ from reconciler.features.page.facts import (
     used,
     zones,
 )
-from reconciler.features.page.timeline import ZOOM, Chart, Scale, chart
+from reconciler.features.page.timeline import ZOOM, Chart, Scale, chart, drawings
 from reconciler.features.page.top import Listed, asks, next_steps, openness, past_misses, wrong
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded
@@ -74,14 +74,15 @@ def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -
     days, hours = Scale(plan.now, facts.zone), Scale(plan.now, facts.zone, *ZOOM)
     fleet = parts.made("the fleet", lambda: zones(facts), ())
     rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
+    drawn = parts.made("the timeline", lambda: drawings(facts), ())
     shown = {
         "wrong": parts.made("what is wrong", lambda: wrong(whole, names), Listed(())),
         "past": parts.made("the past misses", lambda: past_misses(whole, names), Listed(())),
         "next": parts.made("what happens next", lambda: next_steps(whole, names), Listed(())),
         "asks": parts.made("who must do something", lambda: asks(whole, names), Listed(())),
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),
-        "days": parts.made("the timeline", lambda: chart(facts, days), Chart((), ())),
-        "hours": parts.made("the next hours", lambda: chart(facts, hours), Chart((), ())),
+        "days": parts.made("the timeline", lambda: chart(facts, drawn, days), Chart((), ())),
+        "hours": parts.made("the next hours", lambda: chart(facts, drawn, hours), Chart((), ())),
         "blocking": parts.made("the budgets", lambda: blocking(plan), ()),
         "sources": parts.made("the sources", lambda: sources(facts), Sources()),
     }
@@ -104,7 +105,6 @@ def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -
         faults=parts.faults,
         days_scale=days,
         hours_scale=hours,
-        here=days.at(plan.now),
         zones=fleet,
         cells=used(fleet),
         profiles=profiles(facts.plan),

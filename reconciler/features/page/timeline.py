@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -15,7 +15,7 @@ from reconciler.features.page.facts import AHEAD, BACK, PageFacts
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import NodePlan
-from reconciler.report.ahead import PlannedCase, Status, day_text, moment_text, plan_ahead, round_times
+from reconciler.report.ahead import PlannedCase, Status, day_text, moment_text, round_times
 
 ZOOM = timedelta(minutes=15), timedelta(hours=3), timedelta(minutes=30), timedelta(minutes=12)
 """How far the next hours look back and ahead, the time between two ticks, and the room for `now`."""
@@ -51,6 +51,11 @@ class Scale(Struct, frozen=True):
     def end(self) -> datetime:
         """The right end."""
         return self.now + self.ahead
+
+    @property
+    def zoomed(self) -> bool:
+        """Whether it shows only the next hours."""
+        return self.ahead < AHEAD
 
     def holds(self, moment: datetime) -> bool:
         """Whether the timeline shows that moment."""
@@ -120,104 +125,101 @@ class Chart(Struct, frozen=True):
     left_out: int = 0
 
 
-class _Drawing(Struct):
-    """One node's bars and marks, while they are found."""
+class Drawing(Struct):
+    """What is drawn of one node, on no scale yet, while it is found. Moments are in UTC."""
 
     node: str
     pool: str
-    scale: Scale
-    bars: list[Bar] = []
-    marks: list[Mark] = []
+    now: datetime
+    zone: ZoneInfo
+    bars: list[tuple[str, datetime, datetime]] = []
+    marks: list[tuple[str, datetime]] = []
     words: list[str] = []
     missed: bool = False
     past: str = ""
-    happens: bool = False
-    """Whether anything begins or ends in the time that is shown."""
     ahead: list[tuple[datetime, str]] = []
 
     def bar(self, kind: str, start: datetime | None, end: datetime | None) -> None:
         """Draw a stretch of time, without words; nothing if an end is not known."""
-        scale = self.scale
-        if start is None or end is None or end <= scale.start or scale.end <= start or end < start:
-            return
-        self.happens |= scale.start < start != scale.now or scale.now != end < scale.end
-        left = scale.at(start)
-        self.bars.append(Bar(kind, left, max(round(scale.at(end) - left, 2), 0.15)))
+        if start is not None and end is not None and start <= end:
+            self.bars.append((kind, start, end))
 
     def mark(self, kind: str, moment: datetime | None, words: str) -> None:
         """Draw a moment, and say what it is."""
         if moment is None:
             return
         self.say(words, moment)
-        self.point(kind, moment)
-        if moment >= self.scale.now and kind != "miss":
+        self.marks.append((kind, moment))
+        if moment >= self.now and kind != "miss":
             self.ahead.append((moment, words))
-
-    def point(self, kind: str, moment: datetime) -> None:
-        if self.scale.holds(moment):
-            self.happens |= kind != "unknown"
-            self.marks.append(Mark(kind, self.scale.at(moment)))
 
     def say(self, words: str, moment: datetime | None = None) -> None:
         """Add words about what is drawn, with the moment if one is given."""
-        at = f" {moment_text(moment, self.scale.now, self.scale.zone)}" if moment is not None else ""
+        at = f" {moment_text(moment, self.now, self.zone)}" if moment is not None else ""
         self.words.append(f"{words}{at}")
 
-    def row(self, shade: int) -> Row:
-        words = "; ".join(self.words)
+    def is_on(self, scale: Scale) -> bool:
+        """Whether the scale shows anything of it; on that of the next hours, only what begins or ends."""
+        bars = [(start, end) for _, start, end in self.bars if scale.start < end and start < scale.end]
+        marks = [kind for kind, moment in self.marks if scale.holds(moment)]
+        if not scale.zoomed:
+            return bool(bars or marks)
+        return any(kind != "unknown" for kind in marks) or any(
+            scale.start < start != scale.now or scale.now != end < scale.end for start, end in bars
+        )
+
+    def row(self, scale: Scale, shade: int) -> Row:
+        """Return its row on a scale."""
+        bars = []
+        for kind, start, end in self.bars:
+            if scale.start < end and start < scale.end:
+                left = scale.at(start)
+                bars.append(Bar(kind, left, max(round(scale.at(end) - left, 2), 0.15)))
+        marks = tuple(Mark(kind, scale.at(moment)) for kind, moment in self.marks if scale.holds(moment))
         soon = ""
         if self.ahead:
             at, what = min(self.ahead)
-            soon = f"{what} in {rounded(at - self.scale.now)}" if at > self.scale.now else f"{what} now"
-        return Row(self.node, words, tuple(self.bars), tuple(self.marks), shade, self.missed, soon, self.past)
+            soon = f"{what} in {rounded(at - self.now)}" if at > self.now else f"{what} now"
+        return Row(self.node, "; ".join(self.words), tuple(bars), marks, shade, self.missed, soon, self.past)
 
 
-def chart(facts: PageFacts, scale: Scale | None = None) -> Chart:
-    """Return the timeline of a plan and of the cases that have ended.
-
-    On a scale of its own, it has only the nodes to which something happens in that time.
-    """
-    zoomed, scale = scale is not None and scale.ahead < AHEAD, scale or Scale(facts.plan.now, facts.zone)
-    drawings = [
-        drawing
-        for drawing in _drawings(facts, scale).values()
-        if (drawing.happens if zoomed else drawing.bars or drawing.marks)
-    ]
+def chart(facts: PageFacts, drawings: Iterable[Drawing], scale: Scale) -> Chart:
+    """Return the timeline of a plan and of the cases that have ended, on this scale."""
+    shown = [drawing for drawing in drawings if drawing.is_on(scale)]
     pools: dict[str, list[Row]] = {}
     numbers: dict[object, int] = {}
     shades: list[tuple[Bar, ...]] = []
-    most = MOST_SOON if zoomed else MOST_ROWS
-    for drawing in drawings[:most]:
+    most = MOST_SOON if scale.zoomed else MOST_ROWS
+    for drawing in shown[:most]:
         # A node that is gone has the shade of a node without labels.
         labels = facts.plan.labels.get(drawing.node, {})
         selected = facts.calendar.selected_by(labels)
         if selected not in numbers:
             numbers[selected] = len(shades)
             shades.append(tuple(_shade(labels, facts.calendar, scale)))
-        pools.setdefault(drawing.pool, []).append(drawing.row(numbers[selected]))
+        pools.setdefault(drawing.pool, []).append(drawing.row(scale, numbers[selected]))
     rows = tuple((pool, tuple(pools[pool])) for pool in sorted(pools))
-    return Chart(rows, tuple(shades), max(len(drawings) - most, 0))
+    return Chart(rows, tuple(shades), max(len(shown) - most, 0))
 
 
-def _drawings(facts: PageFacts, scale: Scale) -> dict[str, _Drawing]:
+def drawings(facts: PageFacts) -> tuple[Drawing, ...]:
     """Return the nodes with a case, the most urgent first, then those whose case has ended."""
-    ahead = plan_ahead(facts.plan, facts.plan.labels, facts.calendar, facts.plan.now + AHEAD)
     plans = {node.node: node for node in facts.plan.nodes}
-    drawings: dict[str, _Drawing] = {}
-    for case in (*ahead.cases, *ahead.later):
-        drawings[case.node] = drawing = _Drawing(case.node, case.pool, scale)
-        _draw(drawing, case, plans[case.node], scale.now)
+    by_node: dict[str, Drawing] = {}
+    for case in (*facts.ahead.cases, *facts.ahead.later):
+        by_node[case.node] = drawing = Drawing(case.node, case.pool, facts.plan.now, facts.zone)
+        _draw(drawing, case, plans[case.node], facts.plan.now)
         if facts.presses(plans[case.node]):
             drawing.missed = True
             drawing.say("blocked, and can't wait")
     for ended in facts.recent():
         name = ended.place.node
-        drawing = drawings.setdefault(name, _Drawing(name, ended.place.pool, scale))
+        drawing = by_node.setdefault(name, Drawing(name, ended.place.pool, facts.plan.now, facts.zone))
         _draw_ended(drawing, ended)
-    return drawings
+    return tuple(by_node.values())
 
 
-def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -> None:
+def _draw(drawing: Drawing, case: PlannedCase, node: NodePlan, now: datetime) -> None:
     schedule, outcome = case.schedule, node.outcome
     drained = outcome.drained if outcome is not None else None
     observed = (
@@ -239,7 +241,7 @@ def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -
         drawing.mark("latest", schedule.latest_start, "latest start")
     if case.status is Status.WAITING:
         drawing.say("its start is not known")
-        drawing.point("unknown", now)
+        drawing.marks.append(("unknown", now))
     drawing.mark("platform", case.not_before, "the platform may start")
     if schedule.ends is not None:
         drawing.say("expected back", schedule.ends)
@@ -254,7 +256,7 @@ def _draw(drawing: _Drawing, case: PlannedCase, node: NodePlan, now: datetime) -
             drawing.mark("miss", max(known, now), "will be missed")
 
 
-def _draw_ended(drawing: _Drawing, case: EndedCase) -> None:
+def _draw_ended(drawing: Drawing, case: EndedCase) -> None:
     times = case.times
     drawing.say(f"{case.kind or 'maintenance'}, ended: {case.outcome.value}")
     drawing.bar("drain", times.started, times.drained)
@@ -263,7 +265,7 @@ def _draw_ended(drawing: _Drawing, case: EndedCase) -> None:
         drawing.mark("platform", times.not_before, "the platform's time was")
     drawing.mark("start", times.started, "drain began")
     if not case.outcome.good:
-        drawing.past = f"{case.outcome.value} {rounded(drawing.scale.now - times.ended)} ago"
+        drawing.past = f"{case.outcome.value} {rounded(drawing.now - times.ended)} ago"
         drawing.mark("miss", times.not_before or times.ended, case.outcome.value)
     if times.uncordoned is not None:
         drawing.mark("back", times.uncordoned, "back in service")

@@ -14,7 +14,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.model.values import replace
 from reconciler.report.acting import acting_line
-from reconciler.report.ahead import PlannedCase, Status, moment_text, plan_ahead
+from reconciler.report.ahead import PlannedCase, Status, moment_text
 from reconciler.report.people import (
     by_cause,
     clocks_disagree,
@@ -153,9 +153,8 @@ def past_misses(facts: PageFacts, chosen: Collection[str] | None = None) -> List
 def next_steps(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
     """Return what the plan has next, the earliest first. What happens to nodes at once has one entry."""
     plan = facts.plan
-    ahead = plan_ahead(plan, plan.labels, facts.calendar, plan.now + AHEAD)
     steps: dict[tuple[datetime, str], list[str]] = {}
-    for case in (*ahead.cases, *ahead.later):
+    for case in (*facts.ahead.cases, *facts.ahead.later):
         for at, text in _steps(case):
             if plan.now <= at <= plan.now + AHEAD:
                 steps.setdefault((at, text), []).append(case.node)

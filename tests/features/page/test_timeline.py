@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from jobs.runtime.process import Passed
 from reconciler.features.page.facts import History
 from reconciler.features.page.live import page_facts
-from reconciler.features.page.timeline import MOST_ROWS, ZOOM, Bar, Chart, Mark, Row, Scale, chart
+from reconciler.features.page.timeline import MOST_ROWS, ZOOM, Bar, Chart, Mark, Row, Scale, chart, drawings
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord
@@ -25,7 +25,8 @@ DAY = 100 * 24 / 72
 
 def drawn(*nodes: NodePlan, history: History | None = None, settings: str = "") -> Chart:
     plan = Plan(NOW, "Enforce", nodes)
-    return chart(page_facts(Passed(plan, builders.settings(settings)), history or History()))
+    facts = page_facts(Passed(plan, builders.settings(settings)), history or History())
+    return chart(facts, drawings(facts), Scale(NOW, facts.zone))
 
 
 def only(found: Chart) -> Row:
@@ -92,7 +93,7 @@ def test_cases_that_ended_in_the_last_24_hours_are_drawn() -> None:
 
 def zoomed(*nodes: NodePlan) -> Chart:
     facts = page_facts(Passed(Plan(NOW, "Enforce", nodes), builders.settings()), History())
-    return chart(facts, Scale(NOW, ZoneInfo("UTC"), *ZOOM))
+    return chart(facts, drawings(facts), Scale(NOW, facts.zone, *ZOOM))
 
 
 def test_what_happens_in_20_minutes_is_far_from_now_in_the_next_hours() -> None:
