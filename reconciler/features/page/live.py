@@ -128,7 +128,7 @@ class LivePage(Observer):
         self._look = look
         self._looked: tuple[datetime, Passed] | None = None
         self._ended: tuple[EndedCase, ...] = ()
-        self._made: tuple[_Shown, dict[tuple[Chosen, bool], str]] | None = None
+        self._made: tuple[_Shown, PageFacts, dict[tuple[Chosen, bool], str]] | None = None
         self._making = Lock()
 
     def __enter__(self) -> Self:
@@ -152,8 +152,9 @@ class LivePage(Observer):
         passed, trouble = self._passed, self._trouble()
         if passed is None:
             return _nothing(self._holder, trouble).decode()
-        readiness = self._readiness(passed.settings) if self._readiness is not None else None
-        return self._make(_Shown(passed, trouble, readiness), trouble)
+        from reconciler.features.page.html import as_html
+
+        return as_html(self._facts(passed, trouble, self._known(passed)))
 
     @property
     def documents(self) -> Mapping[str, Make]:
@@ -191,8 +192,6 @@ class LivePage(Observer):
         Without both it is a line of text. The browser loads it again, unless the query has `refresh=off`. The
         rest of the query is a filter.
         """
-        from reconciler.features.page.chosen import chosen_by
-
         refreshes = "refresh=off" not in query.split("&")
         passed, trouble = self._passed, self._trouble()
         if passed is None and self._holder and self._look is not None:
@@ -204,22 +203,25 @@ class LivePage(Observer):
             text = _nothing(self._holder, trouble)
             headers = _headers("", _SOON if refreshes else None)
             return Document("text/plain; charset=utf-8", text, headers, "503 Service Unavailable")
+        # A process that nobody asks for its page does not load what makes it.
+        from reconciler.features.page.chosen import chosen_by
+        from reconciler.features.page.html import REFRESH, as_html, style_hash, with_age
+
         # The trouble may name a time that grows with each second.
         reason = f"{_DIGITS.sub('', trouble)} {self._now():%F %H:%M}" if trouble else ""
         with self._making:
-            readiness = self._readiness(passed.settings) if self._readiness is not None else None
+            readiness = self._known(passed)
             shown = _Shown(passed, reason, readiness)
             if self._made is None or not self._made[0].same(shown):
-                self._made = (shown, {})
-            pages, wished = self._made[1], (chosen_by(query), refreshes)
-            if wished not in pages and wished[0].any and len(pages) >= MOST_PAGES:
+                self._made = shown, self._facts(passed, trouble, readiness, served=True), {}
+            _, facts, pages = self._made
+            chosen = chosen_by(query)
+            page = pages.get((chosen, refreshes))
+            if page is None and chosen.any and len(pages) >= MOST_PAGES:
                 soon = _headers("", _SOON)
                 return Document("text/plain; charset=utf-8", _TOO_MANY, soon, "429 Too Many Requests")
-            if wished not in pages:
-                pages[wished] = self._make(shown, trouble, *wished)
-            page = pages[wished]
-        from reconciler.features.page.html import REFRESH, style_hash, with_age
-
+            if page is None:
+                page = pages[chosen, refreshes] = as_html(facts, chosen, refreshes=refreshes)
         plan = passed.plan
         # Such a pass goes by the slowest clock, and this process does not.
         at = plan.now if plan.disagreement is None else plan.now + plan.disagreement.behind
@@ -235,18 +237,17 @@ class LivePage(Observer):
                 self._looked = now, look()
             return self._looked[1]
 
-    def _make(self, shown: _Shown, trouble: str, chosen: Chosen | None = None, refreshes: bool = True) -> str:
-        """Return the page of a process with this filter, or a file if `chosen` is None."""
-        # A process that nobody asks for its page does not load what makes it.
-        from reconciler.features.page.chosen import Chosen
-        from reconciler.features.page.facts import History
-        from reconciler.features.page.html import as_html
+    def _known(self, passed: Passed) -> KnownReadiness | None:
+        return self._readiness(passed.settings) if self._readiness is not None else None
 
-        served = chosen is not None
+    def _facts(
+        self, passed: Passed, trouble: str, readiness: KnownReadiness | None, *, served: bool = False
+    ) -> PageFacts:
+        """Return what each page of a pass is made of, whatever its filter is."""
+        from reconciler.features.page.facts import History
+
         history = History(self._since, self._ended, self._read_from)
-        troubles = (trouble,) if trouble else ()
-        facts = page_facts(shown.passed, history, troubles, shown.readiness, served=served)
-        return as_html(facts, chosen or Chosen(), refreshes=refreshes)
+        return page_facts(passed, history, (trouble,) if trouble else (), readiness, served=served)
 
 
 def _each_once(cases: Sequence[EndedCase]) -> tuple[EndedCase, ...]:
