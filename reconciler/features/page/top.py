@@ -191,25 +191,20 @@ def asks(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
         obstacles_of=lambda node: facts.obstacles.get(node.node, ()),
         presses=facts.presses,
     )
+    now = facts.plan.now
     entries: list[tuple[tuple[int, datetime], Entry]] = []
     for ask in asked:
-        first = next((plans[name] for name in ask.nodes if facts.presses(plans[name])), None)
-        unguarded_ones = [plans[name] for name in ask.nodes if name in plans and plans[name].unguarded]
-        if first is None and any(_dated(node) for node in unguarded_ones):
-            soonest = min(
-                filter(_dated, unguarded_ones), key=lambda node: node.platform_time or facts.plan.now
-            )
-            at = soonest.platform_time or facts.plan.now
-            key, left = (1, at) if at - facts.plan.now <= SOON else _LAST, _left(facts, soonest)
-        elif first is not None:
-            key, left = (0, first.platform_time or facts.plan.now), _left(facts, first)
+        nodes = [plans[name] for name in ask.nodes]
+        pressing = next(filter(facts.presses, nodes), None)
+        if pressing is not None:
+            key, left = (0, pressing.platform_time or now), _left(facts, pressing)
         else:
-            schedules = [plans[name].schedule for name in ask.nodes if name in plans]
-            starts = [schedule.latest_start for schedule in schedules if schedule is not None]
-            latest = min((at for at in starts if at is not None and at > facts.plan.now), default=None)
-            soon = latest is not None and latest - facts.plan.now <= SOON
-            key = (1, latest) if latest is not None and soon else _LAST
-            left = f"due in {rounded(latest - facts.plan.now)}" if latest is not None else ""
+            at, left = _soonest(facts, [node for node in nodes if node.unguarded is not None])
+            if at is None:
+                starts = [node.schedule.latest_start for node in nodes if node.schedule is not None]
+                at = min((start for start in starts if start is not None and start > now), default=None)
+                left = f"due in {rounded(at - now)}" if at is not None else ""
+            key = (1, at) if at is not None and at - now <= SOON else _LAST
         red = key is not _LAST
         entries.append((key, Entry(_some(list(ask.nodes)), ask.because, left, who=ask.who, red=red)))
     entries.sort(key=lambda entry: entry[0])
@@ -232,16 +227,27 @@ def _left(facts: PageFacts, node: NodePlan) -> str:
     return f"{rounded(date - now)} left" if date > now else "the platform may start now"
 
 
-def _dated(node: NodePlan) -> bool:
-    """Whether it is known when the platform may start, or that it has."""
-    return node.platform_time is not None or any(each.event.started for each in node.events)
+def _soonest(facts: PageFacts, nodes: list[NodePlan]) -> tuple[datetime | None, str]:
+    """Return when the platform may start on the first of these nodes, and how much time is left until then.
+
+    One that it has started without a date is due now. Without a date or a start, it is None and empty.
+    """
+    dated = [
+        node
+        for node in nodes
+        if node.platform_time is not None or any(each.event.started for each in node.events)
+    ]
+    if not dated:
+        return None, ""
+    soonest = min(dated, key=lambda node: node.platform_time or facts.plan.now)
+    return soonest.platform_time or facts.plan.now, _left(facts, soonest)
 
 
 def _pressing(facts: PageFacts) -> Iterator[Entry]:
     """Yield what blocks nodes that can't wait, the soonest first, with the time that is left."""
     said = []
     nodes = {node.node: node for node in facts.plan.nodes if facts.presses(node)}
-    for node in sorted(nodes.values(), key=lambda node: _press_key(facts, node)):
+    for node in sorted(nodes.values(), key=lambda node: node.platform_time or facts.plan.now):
         schedule = node.schedule
         asked = (
             obstacle.because for obstacle in facts.obstacles.get(node.node, ()) if not obstacle.by_itself
@@ -258,12 +264,9 @@ def _unguarded(facts: PageFacts) -> Iterator[Entry]:
     """Yield the nodes with maintenance that nobody guards, with the time that is left for the soonest."""
     grouped = unguarded(node for node in facts.plan.nodes if not facts.presses(node))
     for text, nodes in grouped.items():
-        dated = [node for node in nodes if _dated(node)]
-        soonest = min(dated, key=lambda node: node.platform_time or facts.plan.now, default=nodes[0])
-        left = _left(facts, soonest) if dated else ""
+        at, left = _soonest(facts, nodes)
         names = [node.node for node in nodes]
-        at = soonest.platform_time
-        red = bool(left) and (at is None or at - facts.plan.now <= SOON)
+        red = at is not None and at - facts.plan.now <= SOON
         yield Entry(_some(names), for_all(names, f"unguarded, {text}"), left, red=red)
 
 
@@ -316,13 +319,13 @@ def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
 
 def _listed(entries: list[Entry], chosen: Collection[str] | None) -> Listed:
     """Return the entries about the chosen nodes (None: all), which come first, and those about no node."""
-    kept = []
-    for entry in entries:
-        every = entry.nodes.every
-        here = tuple(name for name in every if chosen is None or name in chosen)
-        if here or not every:
-            others = tuple(name for name in every if chosen is not None and name not in chosen)
-            kept.append(replace(entry, nodes=Names((*here, *others))))
+    kept = entries
+    if chosen is not None:
+        kept = [
+            replace(entry, nodes=Names(tuple(sorted(entry.nodes.every, key=lambda name: name not in chosen))))
+            for entry in entries
+            if not entry.nodes.every or any(name in chosen for name in entry.nodes.every)
+        ]
     return Listed(tuple(kept[:_MOST]), max(len(kept) - _MOST, 0), len(entries) - len(kept))
 
 
