@@ -204,7 +204,8 @@ class _Reads:
         """Read these nodes, each in a thread; return when all have asked."""
         expected = self.reader.asked + len(nodes)
         answers = [self._threads.submit(self.reader.of, node) for node in nodes]
-        wait_for("all to ask", lambda: self.reader.asked == expected)
+        # The first of them may have others ask before this is looked at.
+        wait_for("all to ask", lambda: self.reader.asked >= expected)
         return answers
 
     def _read_alone(self, node: str) -> str:
@@ -223,6 +224,21 @@ class _Reads:
         del seconds
         self.waits += 1
         self.while_waiting()
+
+
+class _SlowToWake(threading.Condition):
+    """Whoever waits goes on only when `go` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        notified = super().wait(timeout)
+        self.release()
+        self.go.wait(30)
+        self.acquire()
+        return notified
 
 
 def _answers(answers: list[Future[str]]) -> list[str]:
@@ -256,6 +272,27 @@ def test_a_read_waits_for_others_where_many_may_ask() -> None:
     reads.while_waiting = lambda: others.extend(reads.ask("b", "c"))
     assert _answers(reads.ask("a")) == ["a of 3"]
     assert _answers(others) == ["b of 3", "c of 3"]
+
+
+def test_who_only_fetches_an_answer_lets_nobody_else_lead_while_another_read_gathers() -> None:
+    reads = _Reads(many=2, turns=2)
+    changed = reads.reader._changed = _SlowToWake()
+    reads.go.set()
+    others = list[Future[str]]()
+    reads.while_waiting = lambda: others.extend(reads.ask("b"))
+    assert _answers(reads.ask("a")) == ["a of 2"]
+
+    def fetch_and_ask() -> None:
+        reads.while_waiting = lambda: None
+        changed.go.set()
+        assert _answers(others) == ["b of 2"]
+        others.extend(reads.ask("d"))
+
+    # Its answer is there, but "b" fetches it only now, while "c" gathers.
+    reads.while_waiting = fetch_and_ask
+    assert _answers(reads.ask("c")) == ["c of 2"]
+    assert _answers(others) == ["b of 2", "d of 2"]
+    assert reads.together == [{"a", "b"}, {"c", "d"}]
 
 
 @pytest.mark.parametrize(("every", "waits"), [(3600.0, 1), (0.0, 2)])
