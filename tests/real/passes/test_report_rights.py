@@ -59,7 +59,6 @@ def test_a_tenant_sees_the_own_pods_with_the_right_to_list_nodes_and_else_what_g
         "verbs": ["list"],
     }
     metadata: Object = {"name": "tenant"}
-    roles = "apis/rbac.authorization.k8s.io/v1/namespaces/default"
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", **metadata}
     subjects = [
         {"kind": "ServiceAccount", "name": name, "namespace": "default"} for name in ("tenant", "lister")
@@ -69,7 +68,7 @@ def test_a_tenant_sees_the_own_pods_with_the_right_to_list_nodes_and_else_what_g
         "rolebindings": {"roleRef": role, "subjects": subjects},
     }
     for kind, body in bodies.items():
-        scene.api.request("POST", f"{roles}/{kind}", {**body, "metadata": metadata})
+        scene.api.create(kind, {**body, "metadata": metadata})
     try:
         with account(scene, "tenant", []) as kubeconfig:
             refused = programs.run("plan", "-n", "default", kubeconfig=kubeconfig)
@@ -80,7 +79,7 @@ def test_a_tenant_sees_the_own_pods_with_the_right_to_list_nodes_and_else_what_g
             )
     finally:
         for kind in bodies:
-            scene.api.request("DELETE", f"{roles}/{kind}/tenant")
+            scene.api.delete(kind, "tenant")
 
     assert refused.code == 3
     assert refused.err.startswith("you may not list nodes as system:serviceaccount:default:tenant. ")
