@@ -9,10 +9,15 @@ from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
 
 
-def page(process: Running, path: str = "/") -> tuple[int, str]:
+def fetched(process: Running, path: str = "/") -> urllib3.BaseHTTPResponse:
     """What it answers at its address."""
     (line,) = process.wait_for("listening")
-    answer = urllib3.request("GET", f"http://{line['address']}{path}", retries=False, timeout=30)
+    return urllib3.request("GET", f"http://{line['address']}{path}", retries=False, timeout=30)
+
+
+def page(process: Running, path: str = "/") -> tuple[int, str]:
+    """The status and the text of this answer."""
+    answer = fetched(process, path)
     return answer.status, answer.data.decode()
 
 
@@ -33,8 +38,7 @@ def test_a_replica_without_the_lock_shows_the_page_and_who_has_the_lock(
     assert "reconciler: runs, last pass " in text
     assert " has the lock, mode Enforce" in text
     for process in (leader, standby):
-        (line,) = process.wait_for("listening")
-        answer = urllib3.request("GET", f"http://{line['address']}/", retries=False, timeout=30)
+        answer = fetched(process)
         assert answer.headers["Refresh"] == "15"
         assert '<b class="age">as of ' in answer.data.decode()
 
