@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 
-from tests.real.passes.processes import Programs
+from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
 
 RECORD = "node-maintenance.dev/record"
+SECOND = ("--reconciler-namespace", "second")
 
 
 def lock_of(scene: Scene, node: str) -> str:
     """The lock that the record of a node names, empty without a record."""
     text = scene.api.get("nodes", node)["metadata"].get("annotations", {}).get(RECORD)
     return str(json.loads(text).get("lock", "")) if text else ""
+
+
+def report_of_second(programs: Programs) -> Done:
+    """The report about the reconciler with its lock in the second namespace."""
+    return programs.run("report", *SECOND, "--output", "json")
 
 
 def test_of_two_whose_first_starts_fall_into_the_same_pass_the_younger_starts_none(
@@ -25,7 +31,7 @@ def test_of_two_whose_first_starts_fall_into_the_same_pass_the_younger_starts_no
     older = programs.start("serve", "--every", "1s")
     older.wait_for("leading")
     wait_for("a pass", lambda: "runs" in programs.run("plan").out.splitlines()[0], seconds=30)
-    younger = programs.start("serve", "--every", "1s", "--reconciler-namespace", "second")
+    younger = programs.start("serve", "--every", "1s", *SECOND)
     younger.wait_for("leading", seconds=60)
     # No node has a record: nothing but the locks says that there are two.
     (line,) = younger.wait_for("another reconciler acts on the same nodes", seconds=60)
@@ -50,14 +56,14 @@ def test_two_that_begin_together_with_different_prefixes_see_each_other(
     node = scene.node(0)
     both = [
         programs.start("serve", "--every", "1s"),
-        programs.start("serve", "--every", "1s", "--reconciler-namespace", "second", config=config),
+        programs.start("serve", "--every", "1s", *SECOND, config=config),
     ]
     said = [each.wait_for("another reconciler acts on the same nodes", seconds=90)[0] for each in both]
     assert [line["because"] for line in said] == [
         "its lock is in namespace second",
         "its lock is in namespace node-maintenance",
     ]
-    where = [[], ["--reconciler-namespace", "second", "--config", str(config)]]
+    where = [[], [*SECOND, "--config", str(config)]]
     shown = [programs.run("report", "--output", "json", *each).document["reconciler"] for each in where]
     assert [each["yieldsTo"] for each in shown].count(None) == 1
 
@@ -79,23 +85,19 @@ def test_of_two_reconcilers_the_younger_starts_no_drain_until_the_older_one_is_g
     scene.condition_tells(first)
     wait_for("a record", lambda: lock_of(scene, first) == "node-maintenance", seconds=30)
 
-    younger = programs.start("serve", "--every", "1s", "--reconciler-namespace", "second")
+    younger = programs.start("serve", "--every", "1s", *SECOND)
     younger.wait_for("leading", seconds=60)
     (line,) = younger.wait_for("another reconciler acts on the same nodes", seconds=60)
     assert line["because"] == "its lock is in namespace node-maintenance"
 
-    shown = programs.run("report", "--reconciler-namespace", "second", "--output", "json").document[
-        "reconciler"
-    ]
+    shown = report_of_second(programs).document["reconciler"]
     assert (shown["others"], shown["yieldsTo"]) == (["node-maintenance"], "node-maintenance")
-    assert (
-        "TWO RECONCILERS ACT ON THESE NODES" in programs.run("plan", "--reconciler-namespace", "second").out
-    )
+    assert "TWO RECONCILERS ACT ON THESE NODES" in programs.run("plan", *SECOND).out
 
     assert programs.run("request", second, "--kind", "Reboot", "--not-before", "+3h").code == 0
 
     def held() -> bool:
-        seen = programs.run("report", "--reconciler-namespace", "second", "--output", "json").node(second)
+        seen = report_of_second(programs).node(second)
         held = "onlyReconciler" in {hold["check"] for hold in seen["holds"]}
         return held and seen["schedule"]["plannedStart"] is None
 
@@ -108,9 +110,7 @@ def test_of_two_reconcilers_the_younger_starts_no_drain_until_the_older_one_is_g
     younger.does("drain", lambda: scene.cordoned(second), seconds=60)
 
     def alone() -> bool:
-        shown = programs.run("report", "--reconciler-namespace", "second", "--output", "json").document[
-            "reconciler"
-        ]
+        shown = report_of_second(programs).document["reconciler"]
         return (shown["others"], shown["yieldsTo"]) == ([], None)
 
     # The younger may have started while the older one only looked overdue.
