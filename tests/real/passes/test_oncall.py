@@ -49,4 +49,4 @@ def test_each_command_of_the_card_works_in_the_order_of_the_card(scene: Scene, p
     assert len(TYPED) > 10
     assert (held["reconciler hold NODE --now"], held["reconciler resume NODE"]) == (True, False)
     assert not scene.api.get("nodes", node)["spec"].get("unschedulable")
-    assert pod not in [one["metadata"]["name"] for one in scene.api.list("pods")]
+    assert pod not in [each["metadata"]["name"] for each in scene.api.list("pods")]
