@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.nodes.cluster import Cluster, Object, await_, moment
 from tests.nodes.node import Node
-from tests.nodes.scene import SETTLE, WORK, controller, enforcing, namespace, prefer
+from tests.nodes.scene import SETTLE, WORK, controller, enforcing, namespace, prefer, without_replica
 from tests.nodes.workloads import pod_spec
 from tests.support.controlplane.workloads import budget
 
@@ -25,7 +25,7 @@ def play(cluster: Cluster) -> str:
     with enforcing(cluster) as replicas:
         leader = cluster.leader()
         homes = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in replicas}
-        lost = next(node for node in cluster.nodes if node.name not in homes.values())
+        lost = without_replica(cluster, replicas)
         # The lock has a scenario of its own, so the leader stays where it is.
         waits = next(node for node in cluster.nodes if node.name not in (lost.name, homes.get(str(leader))))
         with cluster.applied(_workloads(lost)):
