@@ -14,7 +14,7 @@ from tests.nodes.agents import AGENTS, agents, event, fake_imds
 from tests.nodes.cluster import NAMESPACE, Cluster, Object, await_
 from tests.nodes.scene import SETTLE, WORK, controller, enforcing, namespace, prefer
 from tests.nodes.workloads import pod_spec
-from tests.support.controlplane.configuration import Family
+from tests.support.controlplane.configuration import Family, in_url
 
 PODS = 2
 PAGES = {"/": "<html", "/metrics": "# TYPE", "/readyz": "ok"}
@@ -43,7 +43,7 @@ def play_in(cluster: Cluster, families: Sequence[Family]) -> str:
         with urllib3.PoolManager(retries=False, timeout=10) as pool:
             for each in other.nodes:
                 for family in families:
-                    url = f"http://{_host(family.node(each.number))}:{AGENT_PORT}/metrics"
+                    url = f"http://{in_url(family.node(each.number))}:{AGENT_PORT}/metrics"
                     assert pool.request("GET", url).status == 200, f"no metrics at {url}"
         announced = time.time()
         for fake in fakes.values():
@@ -93,7 +93,7 @@ def _ask(pod: Object, families: Sequence[Family]) -> list[str]:
     with urllib3.PoolManager(retries=False, timeout=10) as pool:
         for address in addresses:
             for path, text in PAGES.items():
-                answer = pool.request("GET", f"http://{_host(address)}:8080{path}")
+                answer = pool.request("GET", f"http://{in_url(address)}:8080{path}")
                 assert answer.status == 200, f"{address}{path} answered {answer.status}"
                 assert text in answer.data.decode(), f"{address}{path} answered {answer.data[:200]!r}"
     return addresses
@@ -105,7 +105,3 @@ def _open(objects: list[Object]) -> list[Object]:
     (container,) = daemon_set["spec"]["template"]["spec"]["containers"]
     container["args"][0] = f"--listen=:{AGENT_PORT}"
     return objects
-
-
-def _host(address: str) -> str:
-    return f"[{address}]" if ":" in address else address

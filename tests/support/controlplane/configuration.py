@@ -49,6 +49,11 @@ IPV4 = Family(services="10.96.0.0/16", nodes="10.0.0.0/24", pods="10.88.0.0/16",
 IPV6 = Family(services="fd00:96::/112", nodes="fd00:10::/64", pods="fd00:88::/56", everywhere="::/0")
 
 
+def in_url(address: str) -> str:
+    """Return an address as the host of a URL."""
+    return f"[{address}]" if ":" in address else address
+
+
 @dataclass(frozen=True, slots=True)
 class Certificates:
     """Paths of PEM files."""

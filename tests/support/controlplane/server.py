@@ -26,6 +26,7 @@ from tests.support.controlplane.configuration import (
     KWOK_NODE,
     Certificates,
     Family,
+    in_url,
     kwok_configuration,
     make_certificates,
     write_kubeconfig,
@@ -208,8 +209,7 @@ class ControlPlane:
         if self._nodes:
             # Pods know no other port.
             self._address, self._port = self._families[0].service, 443
-        host = f"[{self._address}]" if ":" in self._address else self._address
-        self.url = f"https://{host}:{self._port}"
+        self.url = f"https://{in_url(self._address)}:{self._port}"
         self._data, self._kept = self.folder / "etcd", self.folder / "kept"
         self._processes.start("etcd", self._etcd_command())
         self._certificates: Certificates = make_certificates(self.folder)
