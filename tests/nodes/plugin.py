@@ -9,11 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from release.krew.archive import PLATFORMS, archive_name, manifest
-from release.recipe import digest
+from release.krew.archive import archive_name
 from tests.nodes import images
 from tests.support.tools.building import OF_RELEASES, ROOT, NoTool, find_environment
-from tests.support.tools.releasing import MAKE, PACK
+from tests.support.tools.releasing import MAKE, PACK, write_manifest
 
 PLATFORM = "linux-arm64" if platform.machine() == "aarch64" else "linux-amd64"
 
@@ -44,9 +43,7 @@ def archive() -> Path:
 def put(packed: Path, folder: Path) -> None:
     """Put the archive and its manifest into a folder, under the names that they have in a release."""
     shutil.copy(packed, folder / archive_name(PLATFORM))
-    digests = dict.fromkeys(PLATFORMS, digest(packed))
-    text = manifest("https://example.com", "https://example.com", digests)
-    (folder / "maintenance.yaml").write_text(text, encoding="utf-8")
+    write_manifest(packed, folder)
 
 
 def _run(python: Path, script: str, *words: str | Path) -> None:

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from release import publishing, recipe
-from release.krew.archive import PLATFORMS, archive_name, manifest
+from release.krew.archive import archive_name
 from release.recipe import digest
 from release.repository import full_name, image_name
 from release.version import version
 from tests.support.tools.building import OF_RELEASES, NoTool, find_environment
-from tests.support.tools.releasing import MAKE, PACK
+from tests.support.tools.releasing import MAKE, PACK, write_manifest
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
@@ -196,9 +196,7 @@ def test_krew_installs_the_plugin_and_it_runs(
     packed = tmp_path / archive_name(PLATFORM)
     # The libraries are those for the Python of the tests alone.
     run(python, "-c", PACK, wheel(made), PLATFORM, packed, "{}.{}".format(*sys.version_info[:2]))
-    filled = tmp_path / "maintenance.yaml"
-    digests = dict.fromkeys(PLATFORMS, digest(packed))
-    filled.write_text(manifest("https://example.com", "https://example.com", digests), encoding="utf-8")
+    filled = write_manifest(packed, tmp_path)
     own = tmp_path / "python"
     own.mkdir()
     (own / "python3").symlink_to(Path(sys.executable).resolve())
