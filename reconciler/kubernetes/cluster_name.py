@@ -6,10 +6,10 @@ import logging
 import re
 import time
 
-import msgspec
-
 from reconciler.kubernetes.connection import NODES, Connection, Request
-from reconciler.kubernetes.wire import shapes
+from reconciler.kubernetes.objects import OnlyMetadata
+from reconciler.kubernetes.wire.lists import ONLY_METADATA
+from reconciler.kubernetes.wire.shapes import ObjectMeta, Page, decode
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError
 
@@ -31,16 +31,6 @@ _CLUSTER_API_ANNOTATION = "cluster.x-k8s.io/cluster-name"
 _AKS_GROUP = re.compile(r"mc_[^_]+_([^_]+)_[^_]+", re.IGNORECASE)
 """The resource group that AKS makes for nodes, of group, cluster and region, if none of them has a `_`."""
 
-_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-
-
-class _Item(msgspec.Struct):
-    metadata: shapes.ObjectMeta
-
-
-class _Nodes(msgspec.Struct):
-    items: list[_Item] = []
-
 
 def name_cluster(connection: Connection, configured: str) -> None:
     """Let the connection know the name of its cluster; `configured` is that of the settings, empty for none.
@@ -57,21 +47,20 @@ def name_cluster(connection: Connection, configured: str) -> None:
         "GET",
         NODES,
         {"limit": _NODES},
-        accept=_METADATA,
+        accept=ONLY_METADATA,
         connect_timeout=PATIENCE,
         read_timeout=PATIENCE,
         total=PATIENCE,
     )
     try:
-        found = msgspec.json.decode(connection.send(request), type=_Nodes)
-    except (ClusterError, msgspec.DecodeError) as error:
+        nodes = decode(Page[OnlyMetadata], connection.send(request)).items or ()
+    except ClusterError as error:
         log.info("the name of the cluster is not known: error=%s", error)
         return
-    names = (_name(item.metadata) for item in found.items)
-    name.of_nodes = next((found for found in names if found), "")
+    name.of_nodes = next(filter(None, (_name(node.metadata) for node in nodes)), "")
 
 
-def _name(node: shapes.ObjectMeta) -> str:
+def _name(node: ObjectMeta) -> str:
     labels, annotations = node.labels or {}, node.annotations or {}
     group = labels.get(_AKS_LABEL, "")
     aks = _AKS_GROUP.fullmatch(group)
