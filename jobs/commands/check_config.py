@@ -17,6 +17,7 @@ from jobs.runtime.settings_source import SettingsSource, settings_from, with_cal
 from reconciler.model.content import Holder
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.node import Wanted
+from reconciler.report.acting import cluster_words
 from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import Account, grants_as_manifests, grants_of
@@ -134,8 +135,8 @@ def _in_cluster(
         before = None
     lost = selects_none(covered) if before is None else losses(coverage_of(before, counted), covered)
     questions = {each.key: each for each in (*nodes_to_question(settings, nodes), *lost)}
-    context = f", context {connection.origin.context}" if connection.origin.context else ""
-    words = ["", f"In the cluster {connection.cluster}{context}", *nodes_in_words(settings, nodes)]
+    where = cluster_words(connection.cluster, connection.origin.context)
+    words = ["", f"In the {where}", *nodes_in_words(settings, nodes)]
     return words, [*questions.values()]
 
 

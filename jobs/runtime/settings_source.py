@@ -27,9 +27,9 @@ from reconciler.model.content import CalendarText, ConfigMapName, Holder, KeptCa
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
-from reconciler.model.reconciler import Reconciler, Running
+from reconciler.model.reconciler import Reconciler, running
 from reconciler.passes.observe import calendars_now
-from reconciler.report.acting import acting_lines
+from reconciler.report.acting import acting_lines, cluster_words
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
 from reconciler.settings.load import (
@@ -211,8 +211,7 @@ class SettingsInUse(Struct, frozen=True):
         if reconciler is not None and now is not None:
             acts = acting_lines(reconciler, now, self.settings.time_zone, columns)
         elif cluster := self.settings.cluster or self.cluster:
-            context = f", context {self.context}" if self.context else ""
-            acts = (Line(f"cluster {cluster}{context}"),)
+            acts = (Line(cluster_words(cluster, self.context)),)
         return acts + defaults if any(line.alarm for line in acts) else defaults + acts
 
 
@@ -251,28 +250,24 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
     from reconciler.kubernetes.config_maps import read_installed
 
     with connected(target) as connection:
-        found = read_installed(connection, target.namespace)
+        installed = read_installed(connection, target.namespace)
         name_cluster(connection, "")
-        others: tuple[Reconciler, ...] = ()
-        if not isinstance(found, tuple):
+        cluster, context = connection.cluster, connection.origin.context
+        if isinstance(installed, str):
+            remedy = "pass --config"
+            if target.namespace != Target().namespace:
+                # The default settings would be no answer.
+                leave_out = f"leave out --reconciler-namespace to ask the one in {Target().namespace}"
+                raise SettingsError((f"{installed}; {leave_out}, or {remedy}",))
             # The reconciler may be in another namespace.
-            others = read_rivals(connection, target.namespace, ServerClock(connection).now)
-    cluster, context = connection.cluster, connection.origin.context
-    if isinstance(found, str):
-        if target.namespace != Target().namespace:
-            # The default settings would be no answer.
-            remedy = (
-                f"leave out --reconciler-namespace to ask the one in {Target().namespace}, or pass --config"
-            )
-            raise SettingsError((f"{found}; {remedy}",))
-        runs = sorted(other.lock for other in others if other.running is Running.RUNNING)
-        where = ""
-        if runs:
-            option = f"pass --reconciler-namespace {runs[0]}"
-            where = f"a reconciler runs in the namespace {runs[0]}: {option}; else "
-        defaults = f"default settings: {found}; {where}pass --config"
-        return SettingsInUse(parse_settings("", ""), "default settings", defaults, "", cluster, context)
-    name, content = found
+            rivals = read_rivals(connection, target.namespace, ServerClock(connection).now)
+            if elsewhere := running(rivals):
+                where = elsewhere[0].lock
+                option = f"pass --reconciler-namespace {where}"
+                remedy = f"a reconciler runs in the namespace {where}: {option}; else {remedy}"
+            defaults = f"default settings: {installed}; {remedy}"
+            return SettingsInUse(parse_settings("", ""), "default settings", defaults, "", cluster, context)
+    name, content = installed
     try:
         settings = parse_content(content, name, now, VariablesAsWritten(os.environ))
         return SettingsInUse(settings, name, "", content.decode("utf-8-sig"), cluster, context)

@@ -116,19 +116,24 @@ class Reconciler(Struct, frozen=True):
         return f"the other lock is in namespace {', '.join(self.others)}; {starts}"
 
 
+def running(reconcilers: Iterable[Reconciler]) -> list[Reconciler]:
+    """Return those that make passes, by the names of their namespaces."""
+    return sorted(
+        (each for each in reconcilers if each.running is Running.RUNNING), key=lambda each: each.lock
+    )
+
+
 def beside(own: Reconciler, others: Iterable[Reconciler]) -> Reconciler:
     """Return who acts on the nodes, with the other reconcilers that do so with another lock.
 
     One that makes no passes any more, such as an uninstalled one, is none. Of two, the one with the older
     lock goes on; locks of the same second go by their names.
     """
-    running = sorted(
-        (other for other in others if other.running is Running.RUNNING), key=lambda other: other.lock
-    )
-    older = [other for other in running if own.since and other.since and _age(other) < _age(own)]
+    acting = running(others)
+    older = [other for other in acting if own.since and other.since and _age(other) < _age(own)]
     first = min(older, key=_age, default=None)
     return replace(
-        own, others=tuple(other.lock for other in running), yields_to=first.lock if first is not None else ""
+        own, others=tuple(other.lock for other in acting), yields_to=first.lock if first is not None else ""
     )
 
 

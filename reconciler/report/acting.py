@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.plan import Plan
-from reconciler.model.reconciler import LOOK, OBSERVE, Reconciler, Running
+from reconciler.model.reconciler import LOOK, OBSERVE, Reconciler, Running, running
 from reconciler.report.lines import Line
 from reconciler.report.values import Document, keys, moment_value, plain
 
@@ -97,16 +97,18 @@ def _words(reconciler: Reconciler, now: datetime) -> str:
             )
             return f"NO RECONCILER RUNS: {ended}{apart}; {who}. Nobody acts on any node now. Look: {LOOK}"
         case Running.NEVER:
-            elsewhere = sorted(other.lock for other in reconciler.rivals if other.running is Running.RUNNING)
-            if elsewhere:
-                return f"reconciler: one runs in the namespace {elsewhere[0]}, and none in {reconciler.lock}"
+            if elsewhere := running(reconciler.rivals):
+                where = elsewhere[0].lock
+                return f"reconciler: one runs in the namespace {where}, and none in {reconciler.lock}"
             return "reconciler: none has acted in this cluster yet"
     known = f"; the last pass that it knows of ended {ago}{mode}" if last is not None else ""
     return f"reconciler: whether one runs is not known: {reconciler.because}{known}"
 
 
 def _where(reconciler: Reconciler) -> str:
-    if not reconciler.cluster:
-        return ""
-    context = f", context {reconciler.context}" if reconciler.context else ""
-    return f" · cluster {reconciler.cluster}{context}"
+    return f" · {cluster_words(reconciler.cluster, reconciler.context)}" if reconciler.cluster else ""
+
+
+def cluster_words(cluster: str, context: str) -> str:
+    """Return which cluster this is, with the context of the kubeconfig if there is one."""
+    return f"cluster {cluster}, context {context}" if context else f"cluster {cluster}"
