@@ -95,37 +95,17 @@ def command(
     if nodes and selector is not None:
         raise click.UsageError("name the nodes, or give --selector")
     limit = Limit(nodes, Only(only) if only else None, selector)
-    return report(config, target, limit, namespace, way, given)
-
-
-def report(
-    config: SettingsSource | None,
-    target: Target,
-    limit: Limit,
-    namespace: str | None,
-    way: _Way,
-    given: Mapping[str, Any],
-) -> int:
-    """Write the report with the rows of `limit` to a file, or to stdout; the cluster is only read.
-
-    With a namespace, only nodes that run its pods have rows, and these pods follow. Without a source, the
-    settings are those of the cluster. Raises NotFound for a name that no node has, for a selector that no
-    node matches, and for a namespace without pods.
-    """
     if way.output in FORMS and (limit != Limit() or namespace is not None):
         raise click.UsageError(
             "a page shows the whole fleet; leave out NODES, --selector, --namespace and --only"
         )
+    see = partial(_seen, config, target, limit, namespace, way, given)
     if way.every is not None:
         if way.output in FORMS or way.out or any(given.values()):
             raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
-
-        def look() -> Shown:
-            return _made(_seen(config, target, limit, namespace, way, given), way)
-
-        return show(look, way.every)
+        return show(lambda: _made(see(), way), way.every)
     check(way.out)
-    seen = _seen(config, target, limit, namespace, way, given)
+    seen = see()
     shown = Shown(seen.text, way.output, {}) if way.output in FORMS else _made(seen, way)
     if not way.out or STDOUT in way.out:
         shown.echo()
@@ -142,7 +122,11 @@ def _seen(
     way: _Way,
     given: Mapping[str, Any],
 ) -> _Seen:
-    """Look at the cluster, and let features observe that."""
+    """Look at the cluster, and let features observe that.
+
+    With a namespace, only nodes that run its pods have rows, and these pods follow. Raises NotFound for a
+    name that no node has, for a selector that no node matches, and for a namespace without pods.
+    """
     policy = settings_to_show(config, target, datetime.now(UTC))
     settings, form = policy.settings, FORMS.get(way.output)
 
