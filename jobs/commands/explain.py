@@ -89,13 +89,15 @@ def _explained(name: str, settings: Settings, target: Target) -> Explanation:
             found = examined(connection, target, settings, with_preview=True, also_pods=True)
             return _of_node(name, found, settings)
         found = examined(connection, target, settings, with_preview=True, namespace=namespace)
+        if (refused := found.snapshot.problems.refused.get(PODS)) is not None:
+            raise Forbidden(f"{quoted(name)} can't be explained: needs {refused.needs}", needs=refused.needs)
         events: tuple[SeenEvent, ...] = ()
         unseen = ""
         try:
             events = events_of_pod(connection, namespace, pod)
         except ClusterError as error:
             unseen = f"needs {error.needs}" if error.needs else str(error)
-        return _of_pod(name, found, settings, past_of(found, namespace, pod, events, unseen))
+        return _of_pod(namespace, pod, found, settings, past_of(found, namespace, pod, events, unseen))
 
 
 def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
@@ -104,17 +106,13 @@ def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
     return Explanation(found.plan, _node(node, found, settings))
 
 
-def _of_pod(name: str, found: Examination, settings: Settings, past: PodPast) -> Explanation:
-    namespace, _, pod_name = name.partition("/")
-    unseen = next((one for one in found.snapshot.problems.unseen if one.what == PODS), None)
-    if unseen is not None:
-        raise Forbidden(f"{quoted(name)} can't be explained: needs {unseen.needs}", needs=unseen.needs)
-    pod = find_pod(found.snapshot, namespace, pod_name)
+def _of_pod(namespace: str, name: str, found: Examination, settings: Settings, past: PodPast) -> Explanation:
+    pod = find_pod(found.snapshot, namespace, name)
     if pod is None:
         if past.events or past.successors:
             return Explanation(found.plan, None, past=past)
         every = [one for pods in found.snapshot.pods.values() for one in pods]
-        raise NotFound(_no_pod(namespace, pod_name, every), status=404)
+        raise NotFound(_no_pod(namespace, name, every), status=404)
     node = _node(pod.node, found, settings) if pod.node else None
     return Explanation(found.plan, node, explain_pod(pod, node, found.snapshot), past)
 

@@ -19,7 +19,7 @@ def with_own_pods(found: Examination, connection: Connection, namespace: str) ->
     What a drain would do with these pods does not depend on the others. What may not be read here either
     stays unseen.
     """
-    unseen = {each.what: each for each in found.snapshot.problems.unseen}
+    unseen = found.snapshot.problems.refused
     if PODS not in unseen:
         return found
     try:

@@ -217,6 +217,11 @@ class Problems(Struct, frozen=True):
     namespaces: str = ""
     unseen: tuple[Unseen, ...] = ()
 
+    @property
+    def refused(self) -> dict[str, Unseen]:
+        """What we may not read, by what that is."""
+        return {unseen.what: unseen for unseen in self.unseen}
+
 
 class Resting(Struct, frozen=True):
     """Nodes that the reader left out of the snapshot, because no decision is about them.

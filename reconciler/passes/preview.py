@@ -23,7 +23,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
     `snapshot` has the pods of the whole cluster, the budgets, and what decides where else a pod may run.
     Without the pods there is no preview, and the plan says so.
     """
-    unseen = {one.what: one for one in snapshot.problems.unseen}
+    unseen = snapshot.problems.refused
     plan = replace(plan, unseen=snapshot.problems.unseen)
     if PODS in unseen:
         return plan
@@ -60,7 +60,7 @@ def add_pods(snapshot: Snapshot, reader: ClusterReader, names: Iterable[str]) ->
     chosen = set(names)
     if not chosen:
         return snapshot
-    gaps = Gaps(rehearsed=True, unseen={one.what: one for one in snapshot.problems.unseen})
+    gaps = Gaps(rehearsed=True, unseen=snapshot.problems.refused)
     pods: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
     listed = gaps.read(PODS, partial(reader.pods, placement=True), "no drain has a preview")
     for pod in listed or ():

@@ -347,7 +347,7 @@ def _drain(
     events, assumed = order_events(plan)
     if plan.draining.preview is not None:
         return plan.draining.preview, ""
-    unseen = {one.what: one for one in snapshot.problems.unseen}
+    unseen = snapshot.problems.refused
     if PODS in unseen:
         return None, assumed
     order = drain_order(node, events, now, settings, snapshot)

@@ -27,7 +27,7 @@ def pods_of(found: Examination, events: Assessment, namespace: str, settings: Se
     The examination has a preview and the pods of the whole cluster. Raises Forbidden if they could not be
     read, and NotFound if no node runs one.
     """
-    unseen = next((each for each in found.snapshot.problems.unseen if each.what == PODS), None)
+    unseen = found.snapshot.problems.refused.get(PODS)
     if unseen is not None:
         message = f"the pods of the namespace {quoted(namespace)} can't be read: needs {unseen.needs}"
         raise Forbidden(message, needs=unseen.needs)
