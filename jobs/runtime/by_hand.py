@@ -29,13 +29,12 @@ from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
 from reconciler.model.instructions import ALL
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.limits import count_of, excerpt, is_object_name
+from reconciler.model.limits import count_of, excerpt, first_of, is_object_name
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NAMES, NodeWrite, WriteAnswer, other_prefixes, own_keys
-from reconciler.report.lines import first_of
 
 if TYPE_CHECKING:
     from jobs.runtime.settings_source import SettingsInUse

@@ -21,7 +21,7 @@ from reconciler.model.explanation import (
     SeenEvent,
     SourceAnswer,
 )
-from reconciler.model.limits import count_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
 from reconciler.model.problems import BUDGETS
@@ -32,7 +32,6 @@ from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
 from reconciler.report.commands import commands_in
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
-from reconciler.report.lines import first_of
 from reconciler.report.moves import NO_MAINTENANCE, NOTHING_CREATES_IT, words
 from reconciler.report.standing import Standing, standing
 from reconciler.report.text import node_heading, nothing_written, row, shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from textwrap import wrap
 from zoneinfo import ZoneInfo
@@ -100,12 +100,6 @@ def shortened(text: str, width: int, mark: str, *, head: int | None = None) -> s
     begin = _prefix(text, room // 2 if head is None else min(head, room))
     end = _prefix(text[::-1], room - cell_len(begin))[::-1]
     return f"{begin}{mark}{end}"
-
-
-def first_of(names: Sequence[str], most: int) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def padded(text: str, width: int) -> str:

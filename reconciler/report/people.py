@@ -18,7 +18,7 @@ from msgspec import Struct
 from reconciler.calendar.values import first_moment, with_time_left, without_times
 from reconciler.model.explanation import Obstacle
 from reconciler.model.keys import keys_of
-from reconciler.model.limits import count_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
@@ -26,7 +26,6 @@ from reconciler.model.reconciler import LOG, LOOK
 from reconciler.profiles.plugins import SETTINGS
 from reconciler.report.acting import acting_line, lost_words
 from reconciler.report.explain import obstacles
-from reconciler.report.lines import first_of
 from reconciler.report.values import keys, outcome_lines, unseen_line
 
 _NODE = "NODE"

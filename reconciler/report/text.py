@@ -10,7 +10,7 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone, with_time_left
-from reconciler.model.limits import count_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.outcome import ActionName
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
@@ -19,7 +19,7 @@ from reconciler.report.acting import By
 from reconciler.report.ahead import clock_text
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
-from reconciler.report.lines import first_of, folded
+from reconciler.report.lines import folded
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line

@@ -12,13 +12,13 @@ from reconciler.calendar.values import format_duration
 from reconciler.features.page.facts import MEANINGS, PageFacts, cell_of
 from reconciler.model.drains import Blocker
 from reconciler.model.explanation import Obstacle
+from reconciler.model.limits import first_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, Plan, SourceState
 from reconciler.report import safe
 from reconciler.report.acting import By, carried_out
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
 from reconciler.report.document import Report
-from reconciler.report.lines import first_of
 
 _MOST = 30
 """Rows of one table."""

@@ -12,10 +12,9 @@ from zoneinfo import ZoneInfo
 
 from reconciler import __version__
 from reconciler.features.readiness.findings import Finding, KeptByPeople, Readiness, WorkloadFindings
-from reconciler.model.limits import count_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.readiness import FindingRow, ReadinessPart, Severity
 from reconciler.report import safe
-from reconciler.report.lines import first_of
 from reconciler.report.text import markdown_page, markdown_table, row, shown
 from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_line
 
