@@ -153,15 +153,18 @@ def write_output(path: Path, text: str) -> None:
         raise OutputError(f"{path}: can't be written: {error.strerror or error}") from error
 
 
-def width(output: str = "text") -> int | None:
-    """Return the number of columns to fold lines at, None if stdout is no terminal or `output` is wide."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() and output != "wide" else None
+def width(output: str = "text", *, err: bool = False) -> int | None:
+    """Return the number of columns to fold lines at on stdout, or on stderr.
+
+    None if that is no terminal, or `output` is wide.
+    """
+    stream = sys.stderr if err else sys.stdout
+    return shutil.get_terminal_size().columns if stream.isatty() and output != "wide" else None
 
 
 def echo_folded(text: str, *, err: bool = False) -> None:
     """Print lines to stdout, or to stderr; folded at the width of a terminal, else whole."""
-    stream = sys.stderr if err else sys.stdout
-    columns = shutil.get_terminal_size().columns if stream.isatty() else None
+    columns = width(err=err)
     for line in safe.lines(in_own_words(text)).removesuffix("\n").split("\n"):
         print_text("\n".join(folded(line, columns)), err=err)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 from rich.cells import cell_len
 
+from reconciler.calendar.values import in_zone
 from reconciler.report import safe
-from reconciler.report.ahead import moment_text
+from reconciler.report.ahead import clock_text, moment_text
 
 NARROW = 80
 """Columns below which a case is not one row."""
@@ -69,6 +71,11 @@ class Look(Struct, frozen=True):
     def moment(self, moment: datetime | None) -> str:
         """Return a moment in a few columns; None is `unknown`."""
         return moment_text(moment, self.now, self.zone)
+
+    def line(self, text: str) -> str:
+        """Return a text in one line, with its RFC 3339 moments in the zone."""
+        clock = partial(clock_text, now=self.now, zone=self.zone)
+        return safe.line(in_zone(text, self.zone, named=False, clock=clock))
 
 
 def folded(line: str, width: int | None, indent: int | None = None) -> list[str]:

@@ -49,14 +49,16 @@ def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed
     """Return the patch that holds the node. It replaces another hold, and says whose."""
     before = instructions_of(node, prefix, now).hold
     replaced = f"; it was held {before.word}" if before is not None else ""
-    record = record_of(node, prefix)
-    drain = record.drain if isinstance(record, Record) else None
-    done = drain is not None and drain.drain.done is not None
-    goes_on = "; it is drained, and stays cordoned" if done else "; its maintenance has begun, and goes on"
-    begun = goes_on if done or not hold.stops else ", and its drain stops"
-    stops = begun if _may_be_drained(node, prefix) else ""
+    record, begun = _record_of_drain(node, prefix), ""
+    if record is not None:
+        if record.drain is not None and record.drain.drain.done is not None:
+            begun = "; it is drained, and stays cordoned"
+        elif hold.stops:
+            begun = ", and its drain stops"
+        else:
+            begun = "; its maintenance has begun, and goes on"
     write = node_write(node, prefix, annotations={keys_of(prefix).hold: hold_text(hold)})
-    return Instructed(f"held {hold.word}{stops}{replaced}", write)
+    return Instructed(f"held {hold.word}{begun}{replaced}", write)
 
 
 def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Instructed:
@@ -136,15 +138,18 @@ def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
 
     The hold itself is in the ledger. A drain that runs reads its own node only.
     """
-    if not _may_be_drained(node, prefix):
+    if _record_of_drain(node, prefix) is None:
         return Instructed("is not in maintenance", idle=True)
     write = node_write(node, prefix, annotations={keys_of(prefix).hold_of_many: hold_text(hold)})
     return Instructed(f"its drain stops, held {hold.word}", write)
 
 
-def _may_be_drained(node: Node, prefix: str) -> bool:
+def _record_of_drain(node: Node, prefix: str) -> Record | None:
+    """Return the record of a node on which a drain may run, None for any other node."""
     record = record_of(node, prefix)
-    return isinstance(record, Record) and bool(record.in_maintenance or record.claimed_by or record.workflows)
+    if isinstance(record, Record) and (record.in_maintenance or record.claimed_by or record.workflows):
+        return record
+    return None
 
 
 def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[PersonHold] = ()) -> Instructed:

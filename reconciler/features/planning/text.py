@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 
-from reconciler.calendar.values import format_duration, format_local, in_zone, time_left, with_time_left
+from reconciler.calendar.values import format_duration, format_local, time_left, with_time_left
 from reconciler.calendar.windows import Closure, Opening
 from reconciler.features.planning.chart import chart
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.schedule import CaseForecast
 from reconciler.report import safe
-from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status, clock_text
+from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
 from reconciler.report.document import heading
-from reconciler.report.lines import NARROW, Line, Look, Screen, padded, short_names, shortened
+from reconciler.report.lines import NARROW, Line, Look, Screen, folded, padded, short_names, shortened
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.values import Document, keys, plain, unseen_line
@@ -167,8 +166,7 @@ def _said(case: PlannedCase) -> tuple[Status, str, str]:
 def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
     room = look.width - len(_INDENT)
     for words in (case.forecast_words, case.schedule.ending):
-        clock = partial(clock_text, now=look.now, zone=look.zone)
-        text = safe.line(in_zone(with_time_left(words, look.now), look.zone, named=False, clock=clock))
+        text = look.line(with_time_left(words, look.now))
         for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
             yield Line(f"{_INDENT}{part}", case.status in _ALARMS and words == case.forecast_words)
 
@@ -293,9 +291,5 @@ def _later(ahead: PlanAhead) -> Iterator[str]:
 def _text_folded(texts: Iterable[str], look: Look, *, alarm: bool = False) -> Iterator[Line]:
     """Yield the texts in lines that the screen has columns for; moments are in the zone of the look."""
     for text in texts:
-        clock = partial(clock_text, now=look.now, zone=look.zone)
-        words = safe.line(in_zone(text, look.zone, named=False, clock=clock))
-        for part in wrap(
-            words, look.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        ):
+        for part in folded(look.line(text), look.width):
             yield Line(part, alarm)
