@@ -86,10 +86,10 @@ def _explained(name: str, settings: Settings, target: Target) -> Explanation:
         raise NotFound(f"{quoted(name)} is no pod; write NAMESPACE/POD", status=404)
     with connected(target) as connection:
         if not slash:
-            found = examined(connection, target, settings, with_preview=True, also_pods=True)
-            return _of_node(name, found, settings)
-        found = examined(connection, target, settings, with_preview=True, namespace=namespace)
-        if (refused := found.snapshot.problems.refused.get(PODS)) is not None:
+            examination = examined(connection, target, settings, with_preview=True, also_pods=True)
+            return _of_node(name, examination, settings)
+        examination = examined(connection, target, settings, with_preview=True, namespace=namespace)
+        if (refused := examination.snapshot.problems.refused.get(PODS)) is not None:
             raise Forbidden(f"{quoted(name)} can't be explained: needs {refused.needs}", needs=refused.needs)
         events: tuple[SeenEvent, ...] = ()
         unseen = ""
@@ -97,33 +97,36 @@ def _explained(name: str, settings: Settings, target: Target) -> Explanation:
             events = events_of_pod(connection, namespace, pod)
         except ClusterError as error:
             unseen = f"needs {error.needs}" if error.needs else str(error)
-        return _of_pod(namespace, pod, found, settings, past_of(found, namespace, pod, events, unseen))
+        past = past_of(examination, namespace, pod, events, unseen)
+        return _of_pod(namespace, pod, examination, settings, past)
 
 
-def _of_node(name: str, found: Examination, settings: Settings) -> Explanation:
-    names = {node.name for node in found.snapshot.nodes}
+def _of_node(name: str, examination: Examination, settings: Settings) -> Explanation:
+    names = {node.name for node in examination.snapshot.nodes}
     (node,) = whole_names([name], names)
-    return Explanation(found.plan, _node(node, found, settings))
+    return Explanation(examination.plan, _node(node, examination, settings))
 
 
-def _of_pod(namespace: str, name: str, found: Examination, settings: Settings, past: PodPast) -> Explanation:
-    pod = find_pod(found.snapshot, namespace, name)
+def _of_pod(
+    namespace: str, name: str, examination: Examination, settings: Settings, past: PodPast
+) -> Explanation:
+    pod = find_pod(examination.snapshot, namespace, name)
     if pod is None:
         if past.events or past.successors:
-            return Explanation(found.plan, None, past=past)
-        every = [one for pods in found.snapshot.pods.values() for one in pods]
+            return Explanation(examination.plan, None, past=past)
+        every = [each for pods in examination.snapshot.pods.values() for each in pods]
         raise NotFound(_no_pod(namespace, name, every), status=404)
-    node = _node(pod.node, found, settings) if pod.node else None
-    return Explanation(found.plan, node, explain_pod(pod, node, found.snapshot), past)
+    node = _node(pod.node, examination, settings) if pod.node else None
+    return Explanation(examination.plan, node, explain_pod(pod, node, examination.snapshot), past)
 
 
-def _node(name: str, found: Examination, settings: Settings) -> NodeExplanation | None:
-    node = next((one for one in found.snapshot.nodes if one.name == name), None)
+def _node(name: str, examination: Examination, settings: Settings) -> NodeExplanation | None:
+    node = next((one for one in examination.snapshot.nodes if one.name == name), None)
     if node is None:
         # The node of a pod can be gone while the pod still exists.
         return None
-    now = found.plan.now
-    return explain_node(node, found, assess(found.snapshot, now).of(name), settings, now)
+    now = examination.plan.now
+    return explain_node(node, examination, assess(examination.snapshot, now).of(name), settings, now)
 
 
 def _no_pod(namespace: str, name: str, every: list[Pod]) -> str:

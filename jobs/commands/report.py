@@ -135,10 +135,10 @@ def _seen(
 
     around = Surroundings("report", given, warn, target)
     with Observers().add(around) as observers, connected(target) as connection:
-        found = observers.timed(
+        examination = observers.timed(
             lambda: examined(connection, target, settings, with_preview=True, namespace=namespace)
         )
-        plan = found.plan
+        plan = examination.plan
         observers.after(Passed(plan, settings))
         reported = Reported(plan, settings, connection, target)
         notes = [note for process in processes() if process.notes for note in process.notes(reported)]
@@ -146,11 +146,11 @@ def _seen(
         first = (policy.defaults,) if form is not None and policy.defaults else ()
         plan = replace(plan, notes=(*first, *plan.notes, *notes))
         text = form(replace(reported, plan=plan)) if form is not None else ""
-    check_nodes(limit.names, {node.name for node in found.snapshot.nodes})
-    limit = limit.on(found.snapshot.nodes)
+    check_nodes(limit.names, {node.name for node in examination.snapshot.nodes})
+    limit = limit.on(examination.snapshot.nodes)
     if namespace is not None:
-        events = assess(found.snapshot, found.plan.now)
-        limit = replace(limit, pods=pods_of(found, events, namespace, settings))
+        events = assess(examination.snapshot, examination.plan.now)
+        limit = replace(limit, pods=pods_of(examination, events, namespace, settings))
     return _Seen(plan, policy, limit, text)
 
 

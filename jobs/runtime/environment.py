@@ -82,9 +82,9 @@ def _with_remedy(error: ClusterError, place: str) -> str:
         refused = isinstance(error, Unauthorized)
         to_do = ". Sign in again, or name another context with --context" if refused else ""
         return f"{error}{to_do}. {details}"
-    found = _USER.search(str(error))
-    user = found[1] if found is not None else "USER"
-    who = f" as {user}" if found is not None else ""
+    named = _USER.search(str(error))
+    user = named[1] if named is not None else "USER"
+    who = f" as {user}" if named is not None else ""
     # What people read is in one role. Whoever writes has rights of their own.
     if error.needs.partition(" ")[0] in ("get", "list", "watch"):
         name = user.removeprefix(_ACCOUNT)

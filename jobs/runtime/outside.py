@@ -126,8 +126,8 @@ def examined(
     outside = replace(outside, reconciler=own)
     now = clock.now()
     also_pods = also_pods or namespace is not None
-    found = examine(outside, settings, now, with_preview=with_preview or also_pods, also_pods=also_pods)
-    return found if namespace is None else with_own_pods(found, connection, namespace)
+    examination = examine(outside, settings, now, with_preview=with_preview or also_pods, also_pods=also_pods)
+    return examination if namespace is None else with_own_pods(examination, connection, namespace)
 
 
 def reconciler_of(connection: Connection, target: Target, settings: Settings | None) -> Reconciler:

@@ -48,8 +48,8 @@ def events_of_pod(connection: Connection, namespace: str, pod: str) -> tuple[See
     path, form = core(namespace) / "events", json_format(_Event, _seen)
     about_pod = list_all(connection, path, form, fields=f"involvedObject.kind=Pod,involvedObject.name={pod}")
     ours = list_all(connection, path, form, fields=f"source={COMPONENT}")
-    found = {*about_pod.items, *(event for event in ours.items if event.owns(pod))}
-    return tuple(sorted(found, key=lambda event: event.at or _UNDATED, reverse=True))
+    events = {*about_pod.items, *(event for event in ours.items if event.owns(pod))}
+    return tuple(sorted(events, key=lambda event: event.at or _UNDATED, reverse=True))
 
 
 def _seen(event: _Event) -> SeenEvent:

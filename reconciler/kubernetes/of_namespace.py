@@ -13,20 +13,20 @@ from reconciler.model.values import replace
 OTHERS = "the pods of other namespaces"
 
 
-def with_own_pods(found: Examination, connection: Connection, namespace: str) -> Examination:
+def with_own_pods(examination: Examination, connection: Connection, namespace: str) -> Examination:
     """Return the examination with the pods and budgets of a namespace, if those of the cluster were refused.
 
     What a drain would do with these pods does not depend on the others. What may not be read here either
     stays unseen.
     """
-    unseen = found.snapshot.problems.refused
+    unseen = examination.snapshot.problems.refused
     if PODS not in unseen:
-        return found
+        return examination
     try:
         pods = list_all(connection, core(namespace) / "pods", pod_format(placement=True)).items
         budgets = list_all(connection, budgets_in(namespace), budget_format()).items
     except ClusterError:
-        return found
+        return examination
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:
         by_node.setdefault(pod.node, []).append(pod)
@@ -34,9 +34,9 @@ def with_own_pods(found: Examination, connection: Connection, namespace: str) ->
     others = Unseen(OTHERS, unseen[PODS].needs, follows, unseen[PODS].because)
     left = (others, *(each for each in unseen.values() if each.what not in (PODS, BUDGETS)))
     snapshot = replace(
-        found.snapshot,
+        examination.snapshot,
         pods={node: tuple(of_node) for node, of_node in by_node.items()},
         budgets=tuple(budgets),
-        problems=replace(found.snapshot.problems, unseen=left),
+        problems=replace(examination.snapshot.problems, unseen=left),
     )
-    return Examination(replace(found.plan, unseen=left), snapshot)
+    return Examination(replace(examination.plan, unseen=left), snapshot)

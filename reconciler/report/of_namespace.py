@@ -19,7 +19,9 @@ from reconciler.settings.schema import Settings
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
-def pods_of(found: Examination, events: Assessment, namespace: str, settings: Settings) -> NamespacePods:
+def pods_of(
+    examination: Examination, events: Assessment, namespace: str, settings: Settings
+) -> NamespacePods:
     """Return the pods of a namespace that have not ended, by what a drain of their nodes would do now.
 
     `events` are those of the snapshot.
@@ -27,11 +29,11 @@ def pods_of(found: Examination, events: Assessment, namespace: str, settings: Se
     The examination has a preview and the pods of the whole cluster. Raises Forbidden if they could not be
     read, and NotFound if no node runs one.
     """
-    unseen = found.snapshot.problems.refused.get(PODS)
+    unseen = examination.snapshot.problems.refused.get(PODS)
     if unseen is not None:
         message = f"the pods of the namespace {quoted(namespace)} can't be read: needs {unseen.needs}"
         raise Forbidden(message, needs=unseen.needs)
-    plan, snapshot = found.plan, found.snapshot
+    plan, snapshot = examination.plan, examination.snapshot
     every = snapshot.pods
     pods: dict[str, list[Pod]] = {
         node: [pod for pod in of_node if pod.namespace == namespace and not pod.finished]
@@ -48,7 +50,7 @@ def pods_of(found: Examination, events: Assessment, namespace: str, settings: Se
         if not pods.get(node.name):
             continue
         if node.name in planned:
-            explained = explain_node(node, found, events.of(node.name), settings, plan.now)
+            explained = explain_node(node, examination, events.of(node.name), settings, plan.now)
             moves += [explain_pod(pod, explained, snapshot).move for pod in pods[node.name]]
         else:
             # What a drain would do does not matter on a node without one, and takes long to find out.

@@ -50,8 +50,8 @@ def pod(namespace: str, name: str, on: str = "n") -> Object:
         "uid": "u",
         "controller": True,
     }
-    found = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "ownerReferences": [owner]}
-    return {"metadata": found, "spec": {"nodeName": on}, "status": {"phase": "Running"}}
+    metadata = {"namespace": namespace, "name": name, "uid": f"uid-{name}", "ownerReferences": [owner]}
+    return {"metadata": metadata, "spec": {"nodeName": on}, "status": {"phase": "Running"}}
 
 
 class StubCluster:

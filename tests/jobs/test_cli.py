@@ -132,9 +132,9 @@ def test_a_command_that_does_not_exist_is_answered_with_the_one_that_is_meant(ty
 
 
 def test_a_name_that_is_like_no_command_is_answered_with_the_list() -> None:
-    found = CliRunner().invoke(commands, ["rejoice"])
+    result = CliRunner().invoke(commands, ["rejoice"])
 
-    assert "There is no command 'rejoice'; `reconciler --help` lists all." in found.output
+    assert "There is no command 'rejoice'; `reconciler --help` lists all." in result.output
 
 
 @pytest.mark.parametrize("typed", SYNONYMS)

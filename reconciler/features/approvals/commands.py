@@ -400,7 +400,7 @@ def _print(
     echo_each((Said(result["node"], result["message"], result["ok"]) for result in results), zone)
     echo_means(means, zone, scene.now)
     most = len(meant) if columns is None else _MOST_MEANT
-    echo_each((Said(one["node"], with_time_left(one["consequence"], now)) for one in meant[:most]), zone)
+    echo_each((Said(case["node"], with_time_left(case["consequence"], now)) for case in meant[:most]), zone)
     if len(meant) > most:
         echo(f"and {count_of(len(meant) - most, 'more node')} with a case; reconciler plan shows them")
 

@@ -533,7 +533,7 @@ def test_an_instruction_names_the_user_that_the_api_server_sees_beside_the_local
 
     assert cluster.said("b", HOLD)["by"].endswith(" (alice@example.com)")
     assert cluster.said("a", APPROVED)["by"].endswith(" (alice@example.com)")
-    assert [one["message"].count("(alice@example.com)") for one in cluster.events] == [1, 1]
+    assert [event["message"].count("(alice@example.com)") for event in cluster.events] == [1, 1]
     assert re.search(r"a: Redeploy approved by \S+ \(alice@example.com\) at ", capsys.readouterr().out)
 
 

@@ -100,14 +100,14 @@ def test_a_namespace_limits_what_is_found_and_what_strict_fails_for(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evict = settings(tmp_path, "events: {Reboot: {emptyDir: Evict}}")
-    found = {}
+    answers = {}
     for namespace, code in (("shop", 1), ("team", 0)):
         assert run("--strict", "-n", namespace, "-o", "json", "--config", evict) == code
         document = json.loads(capsys.readouterr().out)
-        found[namespace] = (document["blockedNodes"], len(document["workloads"]), document["notes"][-1])
+        answers[namespace] = (document["blockedNodes"], len(document["workloads"]), document["notes"][-1])
 
     said = "only the workloads of the namespace {} are shown"
-    assert found == {"shop": (["a"], 1, said.format("'shop'")), "team": ([], 0, said.format("'team'"))}
+    assert answers == {"shop": (["a"], 1, said.format("'shop'")), "team": ([], 0, said.format("'team'"))}
 
 
 def test_strict_exits_with_1_only_if_something_would_stop_a_drain(run: Run, tmp_path: Path) -> None:

@@ -71,6 +71,6 @@ def test_a_check_without_an_answer_does_not_end_by_itself() -> None:
     node = builders.node(labels={f"{builders.PREFIX}/maintenance-profile": "os"}, conditions=(silent,))
     explained = Explained(world_of([node]), settings)
 
-    (hold,) = [one for one in explained.node().obstacles if one.code == "workflow"]
+    (hold,) = [each for each in explained.node().obstacles if each.code == "workflow"]
     assert not hold.by_itself
     assert "nobody" not in hold.who

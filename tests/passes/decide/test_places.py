@@ -308,7 +308,7 @@ def test_who_waits_for_the_place_of_a_machine_that_is_taken_waits_for_no_settle_
     history.cluster.node_down("b")
 
     assert scheduled(history).started
-    assert [one.notice.reason for one in history.cluster.events if "Missed" in one.notice.reason] == []
+    assert [event.notice.reason for event in history.cluster.events if "Missed" in event.notice.reason] == []
 
 
 def test_a_node_in_maintenance_that_stays_not_ready_gives_its_place_on() -> None:
