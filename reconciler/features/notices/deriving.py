@@ -183,13 +183,13 @@ class _News:
         reconciler, fact, key = plan.reconciler, None, ""
         if reconciler.others:
             text = f"another reconciler acts on the same nodes: {reconciler.beside}. Find both: {FIND}"
-            fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, lasts=True, cause="two reconcilers")
+            fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, cause="two reconcilers")
             key = f"{fact.topic} {' '.join(reconciler.others)}"
         self._while(_CLUSTER, reconciler, key, fact, "no other reconciler acts on the same nodes any more")
         fact, key = None, ""
         if policy.mistake:
             text = limits.text(f"passes go on with the last good settings: {policy.mistake}", TEXT)
-            fact = Fact(Topic.SETTINGS_REJECTED, text, _OF_CLUSTER, lasts=True, cause="settings rejected")
+            fact = Fact(Topic.SETTINGS_REJECTED, text, _OF_CLUSTER, cause="settings rejected")
             key = f"{fact.topic} {crc32(policy.mistake.encode('utf-8', 'replace'))}"
         self._while(_SETTINGS, reconciler, key, fact, "the newest settings are in use again")
         self._people(plan, policy)
@@ -409,7 +409,7 @@ class _News:
         """Add the messages of what was not said before, and return what was said then."""
         for key, fact in facts.items():
             since = known.said.get(key, seconds(self._now))
-            message = replace(self._message(known, key, fact), patience=_patience(fact, since))
+            message = self._message(known, key, fact)
             if fact.lasts:
                 self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
             if key not in known.said and (len(known.said) < SAID or key == ENDING):
@@ -558,13 +558,6 @@ def _changed_words(changed: Iterable[str], plan: Plan) -> str:
     which = f" to {version.hash}" if version is not None else ""
     lost = f"; {'; '.join(plan.reconciler.lost)}" if plan.reconciler.lost else ""
     return f"the settings changed{which}: {', '.join(shown)}{lost}"
-
-
-def _patience(fact: Fact, since: int) -> timedelta | None:
-    """Return how long a message about something that is there since a moment (Unix time) may wait at most."""
-    if fact.before is None:
-        return None
-    return timedelta(seconds=max(seconds(fact.before) - since, 0) // 3)
 
 
 def _case_of(uid: str, opened: datetime) -> str:

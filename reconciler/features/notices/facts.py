@@ -65,26 +65,30 @@ _UNTOUCHED = frozenset({HoldCode.LOOKED_AFTER, HoldCode.RECORD_READABLE, HoldCod
 
 
 class Fact(Struct, frozen=True):
-    """One thing to say. While it `lasts`, it can be repeated, and a message that waits for it is kept.
+    """One thing to say.
 
     `text` is for the people who run the cluster. `anyone` and `named` are for the owners of pods on the node,
     see Message: nothing that a source, a person, a server or a webhook has written may stand in `anyone`.
-    `takes_back` is the key of the message that it takes back, empty if there is none. `before` is the moment
-    before which people have to know it (UTC), None if there is none. `cause` is the same for all nodes with
-    the same cause, empty if there is no other with it. `by` is when the platform may start, or until when a
-    person has to act (UTC).
+    `takes_back` is the key of the message that it takes back, empty if there is none. `cause` is the same for
+    all nodes with the same cause, empty if there is no other with it. `by` is when the platform may start, or
+    until when a person has to act (UTC). `took` is how long a drain took. `past`: the state that it is about
+    has ended.
     """
 
     topic: Topic
     text: str
     anyone: str
     named: tuple[OfNamespace, ...] = ()
-    lasts: bool = False
     takes_back: str = ""
-    before: datetime | None = None
     cause: str = ""
     by: datetime | None = None
     took: timedelta | None = None
+    past: bool = False
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is true now of a state that ends: it can be repeated, and a message about it kept."""
+        return self.topic.lasts and not self.past
 
 
 def facts_of(
@@ -185,13 +189,12 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         text = next(words, case.uncordoned.words)
         key = f"Unguarded {seconds(case.uncordoned.at)}"
         anyone = "somebody uncordoned the node, and the platform may still start"
-        date = node.platform_time
-        yield key, Fact(Topic.UNGUARDED, text, anyone, lasts=True, before=date, cause="unguarded", by=date)
+        yield key, Fact(Topic.UNGUARDED, text, anyone, cause="unguarded", by=node.platform_time)
     left = node.unguarded
     if left is not None and left.why in _LEFT and node.ended is None:
         key = f"Unguarded {left.why} {seconds(left.since) if left.since is not None else ''}".strip()
-        cause, date = f"unguarded: {for_any(node.node, left.because)}", node.platform_time
-        yield key, Fact(Topic.UNGUARDED, left.words, _LEFT[left.why], (), True, "", date, cause, date)
+        cause = f"unguarded: {for_any(node.node, left.because)}"
+        yield key, Fact(Topic.UNGUARDED, left.words, _LEFT[left.why], cause=cause, by=node.platform_time)
     drained = case.drain is not None and case.drain.done is not None
     if case.open and case.state is State.REQUIRED and node.ended is None:
         if schedule is not None and schedule.planned_start is not None and not schedule.missed:
@@ -205,15 +208,15 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         held = _held(node.holds)
         if held:
             codes = ", ".join(dict.fromkeys(hold.code for hold in held[:_NAMED]))
-            anyone, date = f"the start of the drain {_word(held)} ({codes})", node.platform_time
+            anyone = f"the start of the drain {_word(held)} ({codes})"
             cause = _cause(node, held)
-            yield "Held", Fact(Topic.HELD, _reasons(held), anyone, (), True, "", date, cause, date)
+            yield "Held", Fact(Topic.HELD, _reasons(held), anyone, cause=cause, by=node.platform_time)
     if facts.deadline_passed is not None:
         why = _reasons(node.holds)
         text = f"{unbegun(case)}: {why}" if why else unbegun(case)
-        lasts = case.drain is None and case.uncordoned is None and node.ended is None
+        past = case.drain is not None or case.uncordoned is not None or node.ended is not None
         cause, date = _cause(node, node.holds), node.platform_time
-        fact = Fact(Topic.DEADLINE_PASSED, text, unbegun(case), lasts=lasts, cause=cause, by=date)
+        fact = Fact(Topic.DEADLINE_PASSED, text, unbegun(case), cause=cause, by=date, past=past)
         yield "DeadlinePassed", fact
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node), "the maintenance of the node starts")
@@ -294,7 +297,7 @@ def _foretold(
         if cause.startswith(PODS_STAY):
             # Without the code of the obstacle: a drain that is blocked by them has the same cause.
             cause = f"{PODS_STAY}: {cause.removeprefix(f'{PODS_STAY}: ').partition(' ')[2]}"
-        fact = Fact(Topic.WILL_BE_MISSED, node.schedule.outlook, anyone, lasts=True, cause=cause, by=date)
+        fact = Fact(Topic.WILL_BE_MISSED, node.schedule.outlook, anyone, cause=cause, by=date)
         yield key, fact
     elif forecast.over is not None and key in said:
         over = f"{Topic.NO_LONGER_MISSED} {seconds(forecast.over)}"
@@ -323,7 +326,7 @@ def _approval(node: NodePlan) -> Fact | None:
         follows = f"the drain starts at {to_text(wait.until)}"
     starts = f"; the platform may start from {to_text(date)} on" if date is not None else ""
     text = f"{needs}{starts}; without an approval, {follows}"
-    return Fact(Topic.APPROVAL_NEEDED, text, needs, lasts=True, before=by, cause=APPROVED, by=by)
+    return Fact(Topic.APPROVAL_NEEDED, text, needs, cause=APPROVED, by=by)
 
 
 def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
@@ -423,9 +426,7 @@ def _blocked(node: NodePlan) -> Fact | None:
     first = blockers[0].budget or blockers[0].pod if blockers else progress.coming[0].namespace
     until = f"the platform may start from {to_text(date)} on; " if date is not None else ""
     cause = f"{PODS_STAY}: {first}"
-    return Fact(
-        Topic.BLOCKED, "; ".join(parts), f"{until}pods stay", of_namespaces, True, "", date, cause, date
-    )
+    return Fact(Topic.BLOCKED, "; ".join(parts), f"{until}pods stay", of_namespaces, cause=cause, by=date)
 
 
 def _with_reason(blocker: Blocker) -> str:

@@ -159,10 +159,9 @@ class Message(Struct, frozen=True):
     `case` identifies the case, `key` the message in it: two messages with the same both are the same one.
     `kind` is the most disruptive event of the case, or its condition. `at` is when a pass saw it (UTC).
     `text` has its moments in RFC 3339 and UTC. `repeats` is whether it was sent before and still holds.
-    `namespaces` are those of the pods on the node, as far as they were needed before. `patience` is how long
-    it may wait at most for the end of what it says, None if there is no limit. `anyone` is what every owner
-    of pods on the node may read, so it names nothing of a namespace. `named` is what only the owners of a
-    namespace may read.
+    `namespaces` are those of the pods on the node, as far as they were needed before. `anyone` is what every
+    owner of pods on the node may read, so it names nothing of a namespace. `named` is what only the owners of
+    a namespace may read.
 
     `cause` is what it comes from, the same text for all nodes of which it is true; empty if only this case
     has it. `origin` identifies the cluster where it has no name. `by` is when the platform may start, or
@@ -182,7 +181,6 @@ class Message(Struct, frozen=True):
     zone: str = ""
     repeats: bool = False
     namespaces: Names = ()
-    patience: timedelta | None = None
     anyone: str = ""
     named: tuple[OfNamespace, ...] = ()
     cause: str = ""

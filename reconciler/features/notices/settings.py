@@ -418,13 +418,14 @@ class Notify(Section):
     def first_at(self, message: Message, since: datetime) -> datetime:
         """Return when what is true `since` a moment is sent for the first time (UTC).
 
-        A message waits no longer than its patience for the end of what it says. That a drain is blocked is
-        no news while there is much time.
+        A message waits for the end of what it says no longer than a third of the time that is left. That a
+        drain is blocked is no news while there is much time.
         """
         lasting = {Topic.HELD: self.held_for, Topic.BLOCKED: self.blocked_for}
         wait = lasting.get(message.topic, timedelta())
-        if message.patience is not None:
-            wait = min(wait, message.patience)
+        if message.by is not None:
+            third = (message.by - since) // timedelta(seconds=3)
+            wait = min(wait, timedelta(seconds=max(third, 0)))
         at = shifted(since, wait)
         if message.topic is Topic.BLOCKED and message.by is not None:
             at = max(at, shifted(message.by, -self.blocked_within))

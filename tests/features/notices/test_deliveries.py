@@ -110,8 +110,8 @@ def test_a_message_waits_as_long_as_the_settings_say(topic: Topic, keys: str, wa
     assert due_at(told(message(topic)), one(keys), NOW) == NOW + wait
 
 
-def test_a_message_waits_no_longer_than_its_patience() -> None:
-    blocked = replace(message(Topic.BLOCKED), patience=timedelta(seconds=90))
+def test_a_message_waits_no_longer_than_a_third_of_the_time_that_is_left() -> None:
+    blocked = replace(message(Topic.BLOCKED), by=NOW + timedelta(seconds=270))
 
     assert due_at(told(blocked), one("group: 0s, after: 1m"), NOW) == NOW + timedelta(seconds=150)
     assert due_at(told(blocked), one("group: 0s, blockedFor: 1m"), NOW) == NOW + minutes(1)
