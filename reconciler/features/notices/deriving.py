@@ -44,7 +44,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
-from reconciler.model.reconciler import FIND, Reconciler
+from reconciler.model.reconciler import FIND
 from reconciler.model.values import replace
 
 _KEPT_AT_THE_END = (Topic.DONE, Topic.MISSED, Topic.FAILED)
@@ -88,7 +88,7 @@ _VERSION = "the file"
 _SUMMARY_AT = TimeOfDay(8 * 60 * 60)
 """When the summary of a week is sent, on Mondays in the time zone of the settings."""
 
-_CLUSTER, _SETTINGS, _PEOPLE = "", "settings", "people"
+_RECONCILERS, _SETTINGS, _PEOPLE = "reconciler", "settings", "people"
 """The keys of what was said of the whole cluster, among the UIDs of nodes."""
 
 
@@ -185,13 +185,14 @@ class _News:
             text = f"another reconciler acts on the same nodes: {reconciler.beside}. Find both: {FIND}"
             fact = Fact(Topic.TWO_RECONCILERS, text, _OF_CLUSTER, cause="two reconcilers")
             key = f"{fact.topic} {' '.join(reconciler.others)}"
-        self._while(_CLUSTER, reconciler, key, fact, "no other reconciler acts on the same nodes any more")
+        over = "no other reconciler acts on the same nodes any more"
+        self._while(_RECONCILERS, reconciler.lock, key, fact, over)
         fact, key = None, ""
         if policy.mistake:
             text = limits.text(f"passes go on with the last good settings: {policy.mistake}", TEXT)
             fact = Fact(Topic.SETTINGS_REJECTED, text, _OF_CLUSTER, cause="settings rejected")
             key = f"{fact.topic} {crc32(policy.mistake.encode('utf-8', 'replace'))}"
-        self._while(_SETTINGS, reconciler, key, fact, "the newest settings are in use again")
+        self._while(_SETTINGS, reconciler.lock, key, fact, "the newest settings are in use again")
         self._people(plan, policy)
 
     def summary(self, plan: Plan) -> None:
@@ -201,13 +202,11 @@ class _News:
             return
         if self._week is None:
             self._week = Week(self._now)
-        due = Weekly(_SUMMARY_AT, frozenset({0}), ZoneInfo(plan.settings.time_zone)).first_from(
-            shifted(self._week.since, timedelta(seconds=1))
-        )
-        if due > self._now:
+        mondays = Weekly(_SUMMARY_AT, frozenset({0}), ZoneInfo(plan.settings.time_zone))
+        if mondays.first_from(shifted(self._week.since, timedelta(seconds=1))) > self._now:
             return
         text = _summary_words(self._week, plan)
-        known = self._of_all(_PEOPLE, plan.reconciler, self._before.cases.get(_PEOPLE))
+        known = self._of_all(_PEOPLE, plan.reconciler.lock)
         key = f"{Topic.SUMMARY} {seconds(self._now)}"
         self._messages.append((self._message(known, key, Fact(Topic.SUMMARY, text, "")), known.audience))
         self._week = Week(self._now)
@@ -216,7 +215,7 @@ class _News:
         """Count a case that has ended."""
         self._week = self._week.with_end(in_time) if self._week is not None else None
 
-    def _while(self, uid: str, reconciler: Reconciler, key: str, fact: Fact | None, over: str) -> None:
+    def _while(self, uid: str, lock: str, key: str, fact: Fact | None, over: str) -> None:
         """Add what is true of the whole cluster now, or that it is true no more."""
         self.seen.add(uid)
         before = self._before.cases.get(uid)
@@ -226,26 +225,22 @@ class _News:
                 self._messages.append((self._message(before, ENDING, done), before.audience))
                 self._ended.add(before.case)
             return
-        known = self._of_all(uid, reconciler, before)
-        self._cases[uid] = self._say(known, {key: fact})
+        self._cases[uid] = self._say(self._of_all(uid, lock), {key: fact})
         self._close(self._cases[uid], {key: fact})
 
-    def _of_all(self, uid: str, reconciler: Reconciler, before: Known | None) -> Known:
+    def _of_all(self, uid: str, lock: str) -> Known:
         """Return what is known of the whole cluster. It concerns each entry, whichever nodes that selects."""
-        name = f"{uid} {reconciler.lock}" if uid else f"reconciler {reconciler.lock}"
-        return Known(
-            node="",
-            case=before.case if before is not None else _case_of(name, self._now),
-            audience=tuple(entry.name for entry in self._entries),
-            said=before.said if before is not None else {},
-            alerted=before.alerted if before is not None else {},
-        )
+        audience = tuple(entry.name for entry in self._entries)
+        before = self._before.cases.get(uid)
+        if before is None:
+            return Known(node="", case=_case_of(f"{uid} {lock}", self._now), audience=audience)
+        return replace(before, audience=audience)
 
     def _people(self, plan: Plan, policy: Policy) -> None:
         """Add what people have said of all nodes or of a pool, and that they have changed the settings."""
         self.seen.add(_PEOPLE)
-        before = self._before.cases.get(_PEOPLE)
-        said = before.said if before is not None else {}
+        known = self._of_all(_PEOPLE, plan.reconciler.lock)
+        said = known.said
         holds = {
             f"hold {hold.word.scope}|{hold.stops} {crc32(str(hold.word).encode('utf-8', 'replace'))}": hold
             for hold in plan.holds
@@ -267,10 +262,7 @@ class _News:
         # A newer program knows other sections of the same file, and a comment changes none of them.
         if before_now and _VERSION in changed and len(changed) > 1:
             texts.append(_changed_words(changed - {_VERSION}, plan))
-        known = replace(
-            self._of_all(_PEOPLE, plan.reconciler, before),
-            said={key: said.get(key, seconds(self._now)) for key in sorted(now)},
-        )
+        known = replace(known, said={key: said.get(key, seconds(self._now)) for key in sorted(now)})
         for text in texts:
             fact = Fact(Topic.PERSON, limits.text(text, TEXT), _OF_CLUSTER)
             key = f"Person {crc32(text.encode('utf-8', 'replace'))} {seconds(self._now)}"
@@ -305,11 +297,9 @@ class _News:
             elif due(Periodic(entry.every), self._now, Past(last=receiver.reminded)):
                 reminded = self._now
                 # What has come since the last reminders is sent for the first time about now.
-                again = [one.message for one in lasting if one.is_sent(entry, receiver.reminded)]
-                self._messages += [
-                    (replace(self._with_remedy(one), key=f"{one.key} {seconds(self._now)}"), (entry.name,))
-                    for one in again
-                ]
+                for message in (one.message for one in lasting if one.is_sent(entry, receiver.reminded)):
+                    again = replace(self._with_remedy(message), key=f"{message.key} {seconds(self._now)}")
+                    self._messages.append((again, (entry.name,)))
             else:
                 reminded = receiver.reminded
             if reminded != receiver.reminded:
@@ -353,18 +343,18 @@ class _News:
         closed: list[tuple[Known, Alerted]] = []
         open_now: dict[tuple[str, str], list[Alerted]] = {}
 
-        def opened(case: str, key: str, one: Alerted) -> None:
-            alerted.setdefault(case, {})[key] = one
-            for name in one.to:
-                open_now.setdefault((name, one.cause or case), []).append(one)
+        def opened(case: str, key: str, alert: Alerted) -> None:
+            alerted.setdefault(case, {})[key] = alert
+            for name in alert.to:
+                open_now.setdefault((name, alert.cause or case), []).append(alert)
 
         for case, known in before.items():
-            for key, one in known.alerted.items():
+            for key, alert in known.alerted.items():
                 if case in self._ended or (case, key) in self._closed:
                     # Only a person closes an alert about a miss.
-                    closed += [(known, one)] if one.topic is not Topic.MISSED else []
+                    closed += [(known, alert)] if alert.topic is not Topic.MISSED else []
                 else:
-                    opened(case, key, one)
+                    opened(case, key, alert)
         added: list[Pending] = []
         for message, audience in self._messages:
             to = tuple(entry.name for entry in self._entries if is_for(entry, message, audience))
@@ -377,10 +367,10 @@ class _News:
             if calls and not message.repeats:
                 opened(message.case, message.key, Alerted(message.topic, message.cause, calls))
         ends = []
-        for known, one in closed:
-            fact = Fact(one.topic, "", "", cause=one.cause)
-            message = self._message(known, f"over {one.topic} {seconds(self._now)}", fact)
-            to = tuple(name for name in one.to if name in alarms and (name, message.alert) not in open_now)
+        for known, alert in closed:
+            fact = Fact(alert.topic, "", "", cause=alert.cause)
+            message = self._message(known, f"{alert.topic} {seconds(self._now)}", fact)
+            to = tuple(name for name in alert.to if name in alarms and (name, message.alert) not in open_now)
             for name in to:
                 open_now[name, message.alert] = []  # One message closes it.
             ends += [self._end_of(message, to)] if to else []
@@ -389,20 +379,20 @@ class _News:
     @staticmethod
     def _is_worse(message: Message, open_now: Mapping[tuple[str, str], list[Alerted]], name: str) -> bool:
         """Whether the alert about its cause is open, and was opened about nothing that is as bad."""
-        known = open_now.get((name, message.alert), [])
-        return bool(known) and all(message.topic.severity.exceeds(one.topic.severity) for one in known)
+        alerts = open_now.get((name, message.alert), [])
+        return bool(alerts) and all(message.topic.severity.exceeds(alert.topic.severity) for alert in alerts)
 
     @staticmethod
     def _end_of(message: Message, to: tuple[str, ...]) -> Pending:
         """Return the message that closes the alert of a message."""
-        key = message.key if message.key.startswith("over ") else f"over {message.key}"
-        return Pending(replace(message, key=key, text="", over=True, anyone="", named=()), to)
+        over = replace(message, key=f"over {message.key}", text="", over=True, anyone="", named=())
+        return Pending(over, to)
 
     def _close(self, known: Known, facts: Mapping[str, Fact]) -> None:
         """Note which alerts are about a state that has ended."""
         lasting = {self._key(known, key) for key, fact in facts.items() if fact.lasts}
         lasting |= {self._key(known, key) for key in _COME_BACK if key in known.said}
-        over = (key for key, one in known.alerted.items() if one.topic.lasts and key not in lasting)
+        over = (key for key, alert in known.alerted.items() if alert.topic.lasts and key not in lasting)
         self._closed |= {(known.case, key) for key in over}
 
     def _say(self, known: Known, facts: Mapping[str, Fact]) -> Known:
@@ -542,13 +532,10 @@ def _held_words(hold: PersonHold, plan: Plan) -> str:
     meant = [node for node in plan.nodes if node.status.instructions.hold == hold]
     stopped = sum(node.schedule is not None and bool(node.schedule.stopped) for node in meant)
     missed = sum(node.schedule is not None and node.schedule.missed for node in meant)
-    stops = f", and {_of(stopped, 'drain is', 'drains are')} stopped" if hold.stops else ""
-    late = f"; {_of(missed, 'node', 'nodes')} will not be drained in time" if missed else ""
+    drains = limits.count_of(stopped, "drain", "are") if stopped else "no drains are"
+    stops = f", and {drains} stopped" if hold.stops else ""
+    late = f"; {limits.count_of(missed, 'node')} will not be drained in time" if missed else ""
     return f"{hold.words('')}; no drain starts{stops}{late}"
-
-
-def _of(count: int, one: str, several: str) -> str:
-    return f"{count or 'no'} {one if count == 1 else several}"
 
 
 def _changed_words(changed: Iterable[str], plan: Plan) -> str:
