@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from zlib import crc32
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
@@ -35,7 +34,7 @@ from reconciler.features.notices.memory import (
     is_workflow,
     seconds,
 )
-from reconciler.features.notices.messages import Message, Topic
+from reconciler.features.notices.messages import Message, Topic, mark_of
 from reconciler.features.notices.settings import Notify
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime
@@ -191,7 +190,7 @@ class _News:
         if policy.mistake:
             text = limits.text(f"passes go on with the last good settings: {policy.mistake}", TEXT)
             fact = Fact(Topic.SETTINGS_REJECTED, text, _OF_CLUSTER, cause="settings rejected")
-            key = f"{fact.topic} {crc32(policy.mistake.encode('utf-8', 'replace'))}"
+            key = f"{fact.topic} {mark_of(policy.mistake)}"
         self._while(_SETTINGS, reconciler.lock, key, fact, "the newest settings are in use again")
         self._people(plan, policy)
 
@@ -242,8 +241,7 @@ class _News:
         known = self._of_all(_PEOPLE, plan.reconciler.lock)
         said = known.said
         holds = {
-            f"hold {hold.word.scope}|{hold.stops} {crc32(str(hold.word).encode('utf-8', 'replace'))}": hold
-            for hold in plan.holds
+            f"hold {hold.word.scope}|{hold.stops} {mark_of(str(hold.word))}": hold for hold in plan.holds
         }
         sections = {f"settings {key}|{value}" for key, value in policy.sections.items()}
         before_now = {key for key in said if key.startswith("settings ")}
@@ -265,7 +263,7 @@ class _News:
         known = replace(known, said={key: said.get(key, seconds(self._now)) for key in sorted(now)})
         for text in texts:
             fact = Fact(Topic.PERSON, limits.text(text, TEXT), _OF_CLUSTER)
-            key = f"Person {crc32(text.encode('utf-8', 'replace'))} {seconds(self._now)}"
+            key = f"Person {mark_of(text)} {seconds(self._now)}"
             self._messages.append((self._message(known, key, fact), known.audience))
         if now:
             self._cases[_PEOPLE] = known

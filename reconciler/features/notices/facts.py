@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from zlib import crc32
 
 from msgspec import Struct
 
 from reconciler.calendar.values import format_duration, rounded
 from reconciler.features.notices.memory import NAMESPACES, OWN_TEXT, REMEDY, RESULT, TEXT, seconds
-from reconciler.features.notices.messages import OfNamespace, Topic
+from reconciler.features.notices.messages import OfNamespace, Topic, mark_of
 from reconciler.model import limits
 from reconciler.model.case_outcome import (
     CANCELLED,
@@ -273,13 +272,13 @@ def _of_people(node: NodePlan) -> Iterator[tuple[str, Fact]]:
 
 
 def _person(about: str, text: str, anyone: str, cause: str = "") -> tuple[str, Fact]:
-    return f"Person {crc32(about.encode('utf-8', 'replace'))}", Fact(Topic.PERSON, text, anyone, cause=cause)
+    return f"Person {mark_of(about)}", Fact(Topic.PERSON, text, anyone, cause=cause)
 
 
 def _with(word: Word, verb: str) -> str:
     """Return the cause of what a person said with one command of many nodes."""
     until = to_text(word.until) if word.until is not None else ""
-    return f"{verb} {crc32('|'.join((word.by, until, word.reason)).encode('utf-8', 'replace'))}"
+    return f"{verb} {mark_of('|'.join((word.by, until, word.reason)))}"
 
 
 def _foretold(
@@ -361,7 +360,7 @@ def _cause(node: NodePlan, holds: Sequence[Hold]) -> str:
     hold = next((hold for hold in holds if hold.code == APPROVED), holds[0])
     if hold.code not in _WORDS_OF_PEOPLE:
         return hold.code
-    return f"{hold.code} {crc32(for_any(node.node, hold.reason).encode('utf-8', 'replace'))}"
+    return f"{hold.code} {mark_of(for_any(node.node, hold.reason))}"
 
 
 def _word(holds: Sequence[Hold]) -> str:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection
 from datetime import timedelta
 from enum import StrEnum
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -213,3 +214,8 @@ class Message(Struct, frozen=True):
         """Return an id that is the same for the same message in every process."""
         identity = "\0".join((self.case, self.key))
         return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def mark_of(text: str) -> int:
+    """Return a number that stands for a text, such as in the key of a message."""
+    return crc32(text.encode("utf-8", "replace"))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, get_args
-from zlib import crc32
 
 from annotated_types import Len
 from msgspec import Struct
@@ -16,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from reconciler.calendar.notice_times import EVERY_DAY
 from reconciler.calendar.values import TimeOfDay, format_days, format_duration, literal, parse_time
-from reconciler.features.notices.messages import USUAL, Message, Topic
+from reconciler.features.notices.messages import USUAL, Message, Topic, mark_of
 from reconciler.features.notices.templates import LONGEST, mistake_in
 from reconciler.model.content import Secret
 from reconciler.model.event import Kind
@@ -470,7 +469,7 @@ def entries_of(settings: Settings, cluster: str) -> tuple[Notify, ...]:
 def sections_of(settings: Settings) -> dict[str, str]:
     """Return a text for each section of the settings, which changes with it, and shows nothing of it."""
     return {
-        info.alias or name: f"{crc32(repr(getattr(settings, name)).encode('utf-8', 'replace')):08x}"
+        info.alias or name: f"{mark_of(repr(getattr(settings, name))):08x}"
         for name, info in type(settings).model_fields.items()
     }
 
