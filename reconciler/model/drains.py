@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -355,13 +355,15 @@ class KeptPods(Struct, frozen=True, rename={"names": "pods"}):
 
     def words(self, node: str) -> str:
         """Return the result of the drain in words: `drained; 1 pod stays: shop/cache`."""
+        return "; ".join(("drained", *self.left(node)))
+
+    def left(self, node: str) -> Iterator[str]:
+        """Yield in words what is left on the node: `1 pod stays: shop/cache`; nothing where nothing is."""
         more = self.count - len(self.names)
-        stays = (
-            f"{count_of(self.count, 'pod', 'stay')}: "
-            f"{', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
-        )
-        parts = ("drained", *([stays] if self.count else ()), *(one.words(node) for one in self.coming))
-        return "; ".join(parts)
+        if self.count:
+            names = f"{', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
+            yield f"{count_of(self.count, 'pod', 'stay')}: {names}"
+        yield from (sender.words(node) for sender in self.coming)
 
 
 class SlotUse(Struct, frozen=True):

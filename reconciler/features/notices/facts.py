@@ -22,6 +22,7 @@ from reconciler.model.case_outcome import (
     unbegun,
 )
 from reconciler.model.drains import Blocker, Coming, Phase
+from reconciler.model.ended_case import leading_kind
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Word
 from reconciler.model.keys import keys_of
@@ -100,36 +101,29 @@ def facts_of(
     """
     if any(hold.code in _UNTOUCHED for hold in node.holds):
         return dict(_by_hand(node))
-    found: dict[str, Fact] = dict(_failures(node, outcomes))
-    found |= dict(_announced(node.events, said))
+    facts: dict[str, Fact] = dict(_failures(node, outcomes))
+    facts |= dict(_announced(node.events, said))
     case = node.ended or node.record
     if case is None or (node.ended is None and not case.open):
-        found |= dict(_of_people(node))
-    if case is None:
-        return {key: replace(one, text=limits.text(one.text, TEXT)) for key, one in found.items()}
-    if not any(one.notable for one in outcomes):
-        found |= dict(_of_case(node, case))
+        facts |= dict(_of_people(node))
+    if case is not None and not any(outcome.notable for outcome in outcomes):
+        facts |= dict(_of_case(node, case))
         if node.ended is None and case.open:
-            found |= dict(_of_people(node))
-        found |= dict(_foretold(node, case, said, now))
+            facts |= dict(_of_people(node))
+        facts |= dict(_foretold(node, case, said, now))
         if node.ended is not None and node.outcome is not None:
             # Who uncordoned the node, and which pods the platform met, is not for everyone.
             outcome = replace(node.outcome, met="", uncordoned=None)
-            found[ENDING] = Fact(Topic.DONE, _ended(node, now), outcome.words)
-    return {key: replace(one, text=limits.text(one.text, TEXT)) for key, one in found.items()}
+            facts[ENDING] = Fact(Topic.DONE, _ended(node, now), outcome.words)
+    return {key: replace(fact, text=limits.text(fact.text, TEXT)) for key, fact in facts.items()}
 
 
 def kind_of(node: NodePlan) -> str:
     """Return the kind of the most disruptive event of the node's case, or its condition; else empty."""
     case = node.ended or node.record
     if case is not None and case.events:
-        worst = max(case.events, key=lambda one: (one.kind.severity, bool(one.condition)))
-        return worst.condition or worst.kind.value
-    events = [one.event for one in node.events]
-    if not events:
-        return ""
-    first = max(events, key=lambda one: (one.kind.severity, bool(one.condition)))
-    return first.condition or first.kind.value
+        return leading_kind(case.events)
+    return leading_kind(judged.event for judged in node.events)
 
 
 def _failures(node: NodePlan, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Fact]]:
@@ -194,7 +188,6 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         key = f"Unguarded {left.why} {seconds(left.since) if left.since is not None else ''}".strip()
         cause = f"unguarded: {for_any(node.node, left.because)}"
         yield key, Fact(Topic.UNGUARDED, left.words, _LEFT[left.why], cause=cause, by=node.platform_time)
-    drained = case.drain is not None and case.drain.done is not None
     if case.open and case.state is State.REQUIRED and node.ended is None:
         if schedule is not None and schedule.planned_start is not None and not schedule.missed:
             start = to_text(schedule.planned_start)
@@ -219,7 +212,7 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         yield "DeadlinePassed", fact
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
         yield "Started", Fact(Topic.STARTED, _started(node), "the maintenance of the node starts")
-    if drained and case.drain is not None and case.drain.done is not None:
+    if case.drain is not None and case.drain.done is not None:
         text = _drained(node, case, case.drain, case.drain.done)
         kept = node.draining.kept or [Blocker(name, "stays") for name in case.drain.kept.names]
         named = _named(kept, case.drain.kept.coming, node.node)
@@ -311,21 +304,30 @@ def _foretold(
 
 def _approval(node: NodePlan) -> Fact | None:
     """Return which approval is missing, and until when it helps; None if no event needs one."""
-    missing = [(one.event, one.kept.approval) for one in node.events if one.asks]
+    missing = [(judged.event, judged.kept.approval) for judged in node.events if judged.asks]
     needed = [(event, wait) for event, wait in missing if wait is not None]
     if not needed:
         return None
     event, wait = needed[0]
     latest = node.schedule.latest_start if node.schedule is not None else None
-    by, date = latest or node.platform_time, node.platform_time
+    by = latest or node.platform_time
     name = event.condition or event.kind.value
     needs = f"the drain for {name} needs an approval{f' by {to_text(by)}' if by is not None else ''}"
     follows = "the node is not drained"
     if wait.until is not None:
         follows = f"the drain starts at {to_text(wait.until)}"
-    starts = f"; the platform may start from {to_text(date)} on" if date is not None else ""
-    text = f"{needs}{starts}; without an approval, {follows}"
+    text = _joined(needs, _may_start(node), f"without an approval, {follows}")
     return Fact(Topic.APPROVAL_NEEDED, text, needs, cause=APPROVED, by=by)
+
+
+def _may_start(node: NodePlan) -> str:
+    """Return from when on the platform may start, empty without a date."""
+    date = node.platform_time
+    return f"the platform may start from {to_text(date)} on" if date is not None else ""
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
@@ -334,22 +336,22 @@ def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
     progress = node.draining.progress
     blockers = [one for one in progress.blockers if not one.leaving] if progress is not None else []
     if topic is Topic.MISSED:
-        found = f"the owners of its pods: {explain} shows what is there now"
+        who = f"the owners of its pods: {explain} shows what is there now"
     elif topic is Topic.FAILED:
-        found = f"whoever runs the reconciler: {explain}"
+        who = f"whoever runs the reconciler: {explain}"
     elif topic is Topic.BLOCKED and blockers:
         # What the forecast knows names the owner, and a command that changes the budget or the workload.
-        known = (one.who for one in obstacles(node, keys) if one.code == FORECAST and not one.by_itself)
-        found = next(known, blocked_by(blockers[0], None).who)
+        foreseen = (each for each in obstacles(node, keys) if each.code == FORECAST and not each.by_itself)
+        who = next(foreseen, blocked_by(blockers[0], None)).who
     elif topic is not Topic.UNGUARDED and _approval(node) is not None:
-        found = f"whoever may approve it: {keys.approve(node.node)}"
+        who = f"whoever may approve it: {keys.approve(node.node)}"
     else:
         held = {hold.code for hold in _held(node.holds)} if topic is Topic.HELD else set()
         blocking = obstacles(node, keys)
-        waiting = [one.who for one in blocking if one.code in held]
-        waiting += [one.who for one in blocking if not one.by_itself]
-        found = next(iter(waiting), explain)
-    return limits.text(found, REMEDY)
+        waiting = [obstacle.who for obstacle in blocking if obstacle.code in held]
+        waiting += [obstacle.who for obstacle in blocking if not obstacle.by_itself]
+        who = next(iter(waiting), explain)
+    return limits.text(who, REMEDY)
 
 
 def _cause(node: NodePlan, holds: Sequence[Hold]) -> str:
@@ -379,33 +381,29 @@ def _held(holds: Sequence[Hold]) -> list[Hold]:
 
 
 def _started(node: NodePlan) -> str:
-    date = node.platform_time
-    starts = f"; the platform may start from {to_text(date)} on" if date is not None else ""
-    return f"the drain for {kind_of(node)} has started{starts}"
+    return _joined(f"the drain for {kind_of(node)} has started", _may_start(node))
 
 
 def _drained(node: NodePlan, case: CaseRecord, drain: DrainRecord, done: datetime) -> str:
     """Return how long the drain took, how many pods it moved, and whether it was in time."""
     parts = [f"drained for {kind_of(node)} in {format_duration(done - drain.since)}"]
     if case.facts.moved is not None:
-        parts.append(f"{case.facts.moved} {'pod' if case.facts.moved == 1 else 'pods'} moved")
+        parts.append(f"{limits.count_of(case.facts.moved, 'pod')} moved")
     date = node.platform_time
     if date is not None:
         parts.append(f"{rounded(abs(date - done))} {'before' if done <= date else 'after'} its date")
-    stays = drain.kept.words(node.node).partition("; ")[2]
-    return "; ".join(part for part in (", ".join(parts), stays) if part)
+    return "; ".join((", ".join(parts), *drain.kept.left(node.node)))
 
 
 def _ended(node: NodePlan, now: datetime) -> str:
     """Return what has become of the case, and whether the node is in service again."""
     outcome, write = node.outcome, node.todo.write
-    parts = []
-    if write is not None and write.unschedulable is False:
-        parts.append(f"back in service at {to_text(now)}")
-    if outcome is not None:
-        called_off = f"the {kind_of(node)} was called off"
-        parts.append(outcome.words.replace(CANCELLED, called_off))
-    return "; ".join(parts)
+    back = write is not None and write.unschedulable is False
+    called_off = f"the {kind_of(node)} was called off"
+    return _joined(
+        f"back in service at {to_text(now)}" if back else "",
+        outcome.words.replace(CANCELLED, called_off) if outcome is not None else "",
+    )
 
 
 def _blocked(node: NodePlan) -> Fact | None:
@@ -418,14 +416,12 @@ def _blocked(node: NodePlan) -> Fact | None:
     more = len(blockers) - len(named)
     stay = f"pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
     parts = [*([stay] if named else []), *(one.words(node.node) for one in progress.coming)]
-    date = node.platform_time
     if not parts:
         return None
     of_namespaces = _named(blockers, progress.coming, node.node)
     first = blockers[0].budget or blockers[0].pod if blockers else progress.coming[0].namespace
-    until = f"the platform may start from {to_text(date)} on; " if date is not None else ""
-    cause = f"{PODS_STAY}: {first}"
-    return Fact(Topic.BLOCKED, "; ".join(parts), f"{until}pods stay", of_namespaces, cause=cause, by=date)
+    cause, anyone = f"{PODS_STAY}: {first}", _joined(_may_start(node), "pods stay")
+    return Fact(Topic.BLOCKED, "; ".join(parts), anyone, of_namespaces, cause=cause, by=node.platform_time)
 
 
 def _with_reason(blocker: Blocker) -> str:
@@ -466,5 +462,5 @@ def result_of(case: CaseRecord) -> tuple[str, InTime]:
     if outcome.result is CaseResult.STOPPED:
         return "", InTime.UNKNOWN
     moved = case.facts.moved
-    pods = "" if moved is None else f"; {moved} {'pod' if moved == 1 else 'pods'} moved"
-    return limits.text(f"{outcome.words}{pods}", RESULT), outcome.result.in_time
+    pods = "" if moved is None else f"{limits.count_of(moved, 'pod')} moved"
+    return limits.text(_joined(outcome.words, pods), RESULT), outcome.result.in_time
