@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, field
 
 from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.limits import count_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import Written, replace
@@ -359,9 +359,8 @@ class KeptPods(Struct, frozen=True, rename={"names": "pods"}):
 
     def left(self, node: str) -> Iterator[str]:
         """Yield in words what is left on the node: `1 pod stays: shop/cache`; nothing where nothing is."""
-        more = self.count - len(self.names)
         if self.count:
-            names = f"{', '.join(self.names)}{f' and {more} more' if more > 0 else ''}"
+            names = first_of(self.names, len(self.names), count=self.count)
             yield f"{count_of(self.count, 'pod', 'stay')}: {names}"
         yield from (sender.words(node) for sender in self.coming)
 
