@@ -64,13 +64,13 @@ def page(target: Target, port: int | None, browser: bool | None) -> int:
 
 def _first_the_leader(connection: Connection, target: Target) -> tuple[Replica, ...]:
     """Return the Pods that are ready, first the one that has the lock: it knows the progress of drains."""
-    found = replicas(connection, target.namespace)
+    ready = replicas(connection, target.namespace)
     try:
         # A Pod's name is the first part of the identity of its process.
         leader = reconciler_of(connection, target, None).holder.partition("/")[0]
     except ClusterError:
         leader = ""
-    return tuple(sorted(found, key=lambda replica: replica.name != leader))
+    return tuple(sorted(ready, key=lambda replica: replica.name != leader))
 
 
 def _server(port: int | None, forwarded: Forwarded) -> HealthServer:

@@ -218,8 +218,8 @@ def zones(facts: PageFacts) -> tuple[Zone, ...]:
 def listed(grid: Iterable[Zone], cases: Container[str]) -> tuple[Square, ...]:
     """Return the named nodes without a row in the table of cases, none if there are too many of them."""
     squares = (square for zone in grid for pool in zone.pools for square in pool.squares)
-    found = [square for square in squares if square.node and square.node not in cases]
-    return tuple(found) if len(found) <= MOST_LISTED else ()
+    named = [square for square in squares if square.node and square.node not in cases]
+    return tuple(named) if len(named) <= MOST_LISTED else ()
 
 
 NOT_KNOWN = "not known"

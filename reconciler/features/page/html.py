@@ -112,7 +112,7 @@ def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -
         meanings=MEANINGS,
         age_of=age,
         cases=rows,
-        anchors=_anchors([row.node for row in rows.rows] + [one.node for one in others]),
+        anchors=_anchors([row.node for row in rows.rows] + [square.node for square in others]),
         others=others,
         paragraphs=paragraphs(facts.words),
         unheard=_unheard(facts),

@@ -26,8 +26,8 @@ def scene() -> PageFacts:
     return replace(facts(), served=True)
 
 
-def shown(found: PageFacts, query: str) -> Element:
-    return parsed(as_html(found, chosen_by(query)))
+def shown(facts: PageFacts, query: str) -> Element:
+    return parsed(as_html(facts, chosen_by(query)))
 
 
 def rows(page: Element) -> list[str]:
@@ -76,8 +76,8 @@ def test_what_is_wrong_and_to_be_done_elsewhere_is_counted() -> None:
     readings = {"a": reported(signal(Kind.REBOOT, not_before=NOW + minutes(4)))}
     seen = builders.snapshot(*(builders.node(name, pool=name) for name in "ab"), readings=readings)
     chosen = builders.settings(mode="Finish")
-    found = page_facts(Passed(builders.planned(seen, chosen), chosen, rehearsed=False), History(NOW))
-    here, elsewhere = shown(found, "pool=a"), shown(found, "pool=b")
+    split = page_facts(Passed(builders.planned(seen, chosen), chosen, rehearsed=False), History(NOW))
+    here, elsewhere = shown(split, "pool=a"), shown(split, "pool=b")
 
     assert "1 thing is wrong" in section(here, "wrong").text
     wrong, who = section(elsewhere, "wrong"), section(elsewhere, "who")
@@ -90,9 +90,9 @@ def test_what_is_wrong_and_to_be_done_elsewhere_is_counted() -> None:
 
 def test_the_form_has_what_was_chosen_and_a_link_keeps_it(scene: PageFacts) -> None:
     page = shown(scene, "pool=web&state=missed&namespace=a%22b&q=%3Cscript%3E")
-    selected = [one.text for one in page.all("option") if "selected" in one.attributes]
-    values = {one.attributes["name"]: one.attributes["value"] for one in page.all("input")}
-    stop, stop_to_fill_in = [one.attributes["href"] for one in page.all("a") if one.text == "stop that"]
+    selected = [option.text for option in page.all("option") if "selected" in option.attributes]
+    values = {field.attributes["name"]: field.attributes["value"] for field in page.all("input")}
+    stop, stop_to_fill_in = [link.attributes["href"] for link in page.all("a") if link.text == "stop that"]
 
     assert selected == ["web", "missed, or will be"]
     assert values == {"namespace": 'a"b', "q": "<script>"}

@@ -222,8 +222,8 @@ def test_what_can_wait_or_is_not_blocked_is_not_red(within: float, leaving: bool
 def test_what_waits_for_a_person_says_how_long_it_can_wait_and_is_red_when_that_is_short(
     within: float, said: str, card: str
 ) -> None:
-    told = signal(Kind.REDEPLOY, not_before=NOW + minutes(within))
-    seen = builders.snapshot(builders.node("a"), builders.node("b"), readings={"a": reported(told)})
+    announced = signal(Kind.REDEPLOY, not_before=NOW + minutes(within))
+    seen = builders.snapshot(builders.node("a"), builders.node("b"), readings={"a": reported(announced)})
     chosen = builders.settings("events: {Redeploy: {approval: true}}")
     page = shown(page_facts(Passed(builders.planned(seen, chosen), chosen, rehearsed=False), History()))
     who = section(page, "who")
@@ -516,14 +516,14 @@ def test_nodes_with_the_same_news_share_an_entry() -> None:
 
 
 def test_nodes_with_one_cause_share_an_entry_although_each_has_another_date() -> None:
-    found = small(Kind.REBOOT)
+    quiet = small(Kind.REBOOT)
     because = "no window opens before 2026-11-21T1{}:00:00Z, its last heartbeat is {} minutes old"
     nodes = tuple(
         case(f"m{number}", CaseSchedule(missed=True, because=because.format(number, 20 - number)))
         for number in (5, 4, 6)
     )
     chosen = builders.settings("timeZone: Europe/Berlin")
-    page = shown(page_facts(Passed(replace(found.plan, nodes=nodes), chosen), History()))
+    page = shown(page_facts(Passed(replace(quiet.plan, nodes=nodes), chosen), History()))
 
     first = "no window opens before Sat 2026-11-21 15:00, its last heartbeat is 16 minutes old"
     for part in ("wrong", "who"):
@@ -542,31 +542,31 @@ def test_the_name_of_a_node_leads_to_its_case(page: Element) -> None:
     assert target.text.startswith("aks-web-31415926-vmss000032 zone westeurope-1")
     assert link.attributes["href"] in {one.attributes["href"] for one in section(page, "who").all("a")}
     # A case that has ended has no row, but its node is on the map.
-    (past,) = [one for one in section(page, "timeline").all("th") if one.text.endswith("000042")]
+    (past,) = [name for name in section(page, "timeline").all("th") if name.text.endswith("000042")]
     assert page.by_id(past.all("a")[0].attributes["href"].removeprefix("#")).tag == "li"
 
 
 def test_each_square_of_the_map_leads_to_what_there_is_about_its_node(page: Element) -> None:
-    squares = [one for one in section(page, "fleet").all("a") if "title" in one.attributes]
+    squares = [link for link in section(page, "fleet").all("a") if "title" in link.attributes]
     targets = {
-        one.attributes["title"].partition(":")[0]: page.by_id(one.attributes["href"].removeprefix("#"))
-        for one in squares
+        square.attributes["title"].partition(":")[0]: page.by_id(square.attributes["href"].removeprefix("#"))
+        for square in squares
     }
 
     assert len(targets) == 150
     assert targets["aks-web-31415926-vmss000032"].tag == "tr"
     quiet = "aks-web-31415926-vmss000042"
     assert (targets[quiet].tag, targets[quiet].text) == ("li", f"{quiet}: in service")
-    headings = [one.attributes["id"] for one in page.all("h2")]
+    headings = [heading.attributes["id"] for heading in page.all("h2")]
     assert headings.index("fleet") < headings.index("soon") < headings.index("timeline")
 
 
 def test_a_node_keeps_its_anchor_when_others_become_more_urgent() -> None:
-    found = small(Kind.REBOOT)
+    quiet = small(Kind.REBOOT)
     before = case("a", CaseSchedule(NOW + minutes(90), NOW + minutes(90)))
     after = case("b", CaseSchedule(missed=True, because="a hold"))
     for nodes in ((before,), (after, before)):
-        page = shown(replace(found, plan=replace(found.plan, nodes=nodes)))
+        page = shown(replace(quiet, plan=replace(quiet.plan, nodes=nodes)))
         assert page.by_id("node-a").tag == "tr"
 
 

@@ -117,9 +117,9 @@ def test_the_next_hours_have_only_nodes_to_which_something_happens() -> None:
         record=record(drain=DrainRecord(NOW - 9 * HOUR, done=NOW - 8 * HOUR), since=NOW - 9 * HOUR),
     )
     returns = replace(drained, node="returns", schedule=replace(began, ends=NOW + HOUR))
-    found = zoomed(later, waits, drained, returns)
+    hours = zoomed(later, waits, drained, returns)
 
-    assert [row.node for _, rows in found.pools for row in rows] == ["returns"]
+    assert [row.node for _, rows in hours.pools for row in rows] == ["returns"]
 
 
 def test_what_is_outside_of_the_72_hours_has_no_row() -> None:

@@ -144,7 +144,7 @@ def test_a_page_that_is_not_loaded_again_says_that_it_is_old(browser: Chromium, 
         tab.open(f"{url}?refresh=off")
         shown = "getComputedStyle(document.querySelector('.stale')).visibility"
         assert tab.evaluate(shown) == "hidden"
-        tab.evaluate("document.getAnimations().forEach(one => one.currentTime = 121000), 1")
+        tab.evaluate("document.getAnimations().forEach(animation => animation.currentTime = 121000), 1")
 
         assert tab.evaluate(shown) == "visible"
 
