@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any
 
 import msgspec
 import urllib3
@@ -16,7 +15,7 @@ import urllib3
 from jobs.runtime.environment import Target
 from jobs.runtime.health import Document
 from reconciler.kubernetes.connection import Connection, Request, core
-from reconciler.kubernetes.wire.shapes import decode
+from reconciler.kubernetes.wire.shapes import ObjectMeta, Page, decode
 from reconciler.model.errors import ClusterError, ReconcilerError
 from reconciler.threads import start
 
@@ -30,11 +29,6 @@ _FORWARDS = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ->")
 
 _PASSED_ON = ("content-security-policy", "cache-control", "refresh", "x-frame-options", "referrer-policy")
 """Headers of the page that are sent to the browser."""
-
-
-class _Named(msgspec.Struct):
-    name: str = ""
-    deletionTimestamp: str | None = None  # noqa: N815 - as in the API
 
 
 class _Port(msgspec.Struct):
@@ -60,13 +54,9 @@ class _Status(msgspec.Struct):
 
 
 class _Pod(msgspec.Struct):
-    metadata: _Named
+    metadata: ObjectMeta
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
-
-
-class _Pods(msgspec.Struct):
-    items: list[_Pod]
 
 
 class Replica(msgspec.Struct, frozen=True):
@@ -79,14 +69,16 @@ class Replica(msgspec.Struct, frozen=True):
 def replicas(connection: Connection, namespace: str) -> tuple[Replica, ...]:
     """Return the Pods of `serve` that are ready, by name; raises ClusterError."""
     request = Request("GET", core(namespace) / "pods", query={"labelSelector": SERVES})
-    found = []
-    for pod in decode(_Pods, connection.send(request)).items:
+    ready = []
+    for pod in decode(Page[_Pod], connection.send(request)).items or ():
         ports = (port for container in pod.spec.containers for port in container.ports if port.name == "http")
         port = next(ports, None)
-        is_ready = any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)
+        is_ready = any(
+            condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions
+        )
         if port is not None and is_ready and pod.metadata.deletionTimestamp is None:
-            found.append(Replica(pod.metadata.name, port.containerPort))
-    return tuple(sorted(found, key=lambda replica: replica.name))
+            ready.append(Replica(pod.metadata.name, port.containerPort))
+    return tuple(sorted(ready, key=lambda replica: replica.name))
 
 
 class _Forward:
@@ -178,25 +170,22 @@ class Forwarded:
         if self._forward is not None and self._forward.goes_on:
             return self._forward
         gone = self._forward.replica.name if self._forward is not None else ""
-        found = self._find()
-        if not found:
+        ready = self._find()
+        if not ready:
             raise ClusterError(
                 f"no Pod of the reconciler is ready in namespace {self._target.namespace}: kubectl get pods "
                 f"-n {self._target.namespace} -l {SERVES} shows them"
             )
         # One that has just ended may still be listed as ready.
-        others = [replica for replica in found if replica.name != gone] or list(found)
-        self._forward = _Forward(self._kubectl, self._target, others[0])
-        self._say(f"The page is that of Pod {others[0].name}.")
+        others = [replica for replica in ready if replica.name != gone]
+        replica = (others or ready)[0]
+        self._forward = _Forward(self._kubectl, self._target, replica)
+        self._say(f"The page is that of Pod {replica.name}.")
         return self._forward
 
 
 def _fetched(url: str) -> Document:
     answer = urllib3.request("GET", url, retries=False, timeout=PATIENCE)
-    headers = tuple((name, value) for name, value in _headers(answer) if name.lower() in _PASSED_ON)
+    headers = tuple((name, value) for name, value in answer.headers.items() if name.lower() in _PASSED_ON)
     kind = answer.headers.get("Content-Type", "text/plain; charset=utf-8")
     return Document(kind, answer.data, headers, f"{answer.status} {answer.reason}")
-
-
-def _headers(answer: Any) -> Iterator[tuple[str, str]]:
-    yield from answer.headers.items()
