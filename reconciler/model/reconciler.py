@@ -141,6 +141,11 @@ def _age(reconciler: Reconciler) -> tuple[datetime | None, str]:
     return reconciler.since, reconciler.lock
 
 
+def pod_of(holder: str) -> str:
+    """Return the Pod of the process that has this identity, or the host of one outside of a cluster."""
+    return holder.partition("/")[0]
+
+
 class Passes(Struct, frozen=True):
     """What the holder of the lock says about its passes.
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.plan import Plan
-from reconciler.model.reconciler import LOOK, OBSERVE, Reconciler, Running, running
+from reconciler.model.reconciler import LOOK, OBSERVE, Reconciler, Running, pod_of, running
 from reconciler.report.lines import Line
 from reconciler.report.values import Document, keys, moment_value, plain
 
@@ -80,8 +80,7 @@ def acting_lines(
 def _words(reconciler: Reconciler, now: datetime) -> str:
     last = reconciler.last_pass
     ago = f"{format_duration(max(now - last, now - now))} ago" if last is not None else ""
-    # A Pod's name is the first part of the identity of its process.
-    holder = reconciler.holder.partition("/")[0]
+    holder = pod_of(reconciler.holder)
     mode = f", mode {reconciler.mode}" if reconciler.mode else ""
     match reconciler.running:
         case Running.RUNNING:

@@ -20,6 +20,7 @@ from jobs.runtime.supervised import ended_by_signals, wait_until_set
 from reconciler.features.page.forwarding import Forwarded, Replica, replicas
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, OutputError
+from reconciler.model.reconciler import pod_of
 
 PORT = 8080
 
@@ -66,8 +67,7 @@ def _first_the_leader(connection: Connection, target: Target) -> tuple[Replica, 
     """Return the Pods that are ready, first the one that has the lock: it knows the progress of drains."""
     ready = replicas(connection, target.namespace)
     try:
-        # A Pod's name is the first part of the identity of its process.
-        leader = reconciler_of(connection, target, None).holder.partition("/")[0]
+        leader = pod_of(reconciler_of(connection, target, None).holder)
     except ClusterError:
         leader = ""
     return tuple(sorted(ready, key=lambda replica: replica.name != leader))

@@ -17,6 +17,7 @@ from jobs.runtime.output import write_output
 from jobs.runtime.process import Observer, Passed, Past
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import ReconcilerError
+from reconciler.model.reconciler import pod_of
 from reconciler.report import safe
 from reconciler.settings.schema import Settings
 
@@ -261,8 +262,7 @@ def _each_once(cases: Sequence[EndedCase]) -> tuple[EndedCase, ...]:
 
 def _nothing(holder: str, trouble: str) -> bytes:
     if holder:
-        # A Pod's name is the first part of the identity of its process.
-        open_it = f"kubectl -n NAMESPACE port-forward pod/{holder.partition('/')[0]} 8080"
+        open_it = f"kubectl -n NAMESPACE port-forward pod/{pod_of(holder)} 8080"
         text = (
             f"{holder} has the lock, and shows the page. This process can't show it now"
             f"{f': {trouble}' if trouble else ''}.\nIf the other one is a Pod: {open_it}\n"

@@ -272,8 +272,9 @@ def _unguarded(facts: PageFacts) -> Iterator[Entry]:
 
 def _missed(facts: PageFacts) -> Iterator[Entry]:
     for node in facts.plan.nodes:
-        if node.outcome is not None and not node.outcome.result.good:
-            yield Entry(_some([node.node]), node.outcome.words)
+        outcome = node.outcome
+        if outcome is not None and not outcome.result.good:
+            yield Entry(_some([node.node]), outcome.words)
     for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK, CaseForecast.UNKNOWN):
         said = [
             (node.node, node.schedule.forecast_words)
