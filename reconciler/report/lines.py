@@ -78,6 +78,16 @@ class Look(Struct, frozen=True):
         return safe.line(in_zone(text, self.zone, named=False, clock=clock))
 
 
+def with_clocks(lines: Iterable[str], now: datetime, zone: ZoneInfo, *, named: bool = True) -> list[str]:
+    """Return the lines without control characters; a moment on the day of `now` (aware) is a time of day.
+
+    Moments are in `zone`, which is named at the first one of all lines, or with `named=False` nowhere.
+    """
+    shown = list(map(safe.line, lines))
+    clock = partial(clock_text, now=now, zone=zone)
+    return in_zone("\n".join(shown), zone, named=named, clock=clock).split("\n") if shown else []
+
+
 def folded(line: str, width: int | None, indent: int | None = None) -> list[str]:
     """Return the line in lines of at most `width` columns (None: as it is); a longer word stays whole.
 

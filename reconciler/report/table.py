@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 
-from reconciler.calendar.values import format_local, in_zone, time_left, with_time_left
+from reconciler.calendar.values import format_local, time_left, with_time_left
 from reconciler.model.limits import count_of
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.report import safe
 from reconciler.report.ahead import clock_text
 from reconciler.report.columns import NodeReport
 from reconciler.report.document import Report
-from reconciler.report.lines import Line, folded, padded, short_names
+from reconciler.report.lines import Line, folded, padded, short_names, with_clocks
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms, obstacles_in
 from reconciler.report.standing import Standing, standing
@@ -74,9 +73,8 @@ def as_table(report: Report, width: int | None = None) -> tuple[Line, ...]:
 def _written(lines: Sequence[Line], plan: Plan, width: int | None) -> Iterator[Line]:
     """Yield the lines as people read them, folded. The first line of a report names the zone."""
     zone = ZoneInfo(plan.settings.time_zone)
-    whole = "\n".join(safe.line(line.text) for line in lines)
-    clock = partial(clock_text, now=plan.now, zone=zone)
-    for line, text in zip(lines, in_zone(whole, zone, named=False, clock=clock).split("\n"), strict=True):
+    texts = with_clocks((line.text for line in lines), plan.now, zone, named=False)
+    for line, text in zip(lines, texts, strict=True):
         yield from (Line(part, line.alarm) for part in folded(text, width))
 
 
@@ -103,7 +101,6 @@ def _urgency(node: NodeReport) -> tuple[int, datetime, str]:
 
 def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterator[Line]:
     zone = ZoneInfo(plan.settings.time_zone)
-    clock = partial(clock_text, now=plan.now, zone=zone)
     cells = [
         [
             safe.line(node.name),
@@ -114,7 +111,7 @@ def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterato
         for node in nodes
     ]
     said = (" ".join(_why(node, plan).split()) for node in nodes)
-    reasons = [safe.line(in_zone(text, zone, named=False, clock=clock)) for text in said]
+    reasons = [text for reason in said for text in with_clocks([reason], plan.now, zone, named=False)]
     alarmed = [node.standing.alarms for node in nodes]
     widths = [max(cell_len(row[column]) for row in (*cells, [*_HEADS])) for column in range(len(_HEADS) - 1)]
     if width is not None:

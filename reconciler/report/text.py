@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone, with_time_left
@@ -16,10 +15,9 @@ from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import By
-from reconciler.report.ahead import clock_text
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
 from reconciler.report.document import Report
-from reconciler.report.lines import folded
+from reconciler.report.lines import folded, with_clocks
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
 from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line
@@ -98,8 +96,7 @@ def shown(
     if near is None:
         written = [safe.line(in_zone(line, zone)) for line in lines]
     else:
-        whole = "\n".join(map(safe.line, lines))
-        written = in_zone(whole, zone, clock=partial(clock_text, now=near, zone=zone)).split("\n")
+        written = with_clocks(lines, near, zone)
     return "".join(
         f"{line}\n"
         for each in written

@@ -131,6 +131,13 @@ def test_a_drained_node_says_since_when_and_what_it_waits_for() -> None:
     assert "5m ago; waits for " in row
 
 
+def test_a_filter_that_leaves_no_row_leaves_the_head() -> None:
+    shown = text(limited(scene.report(rehearsed=True), Limit(only=Only.HELD)))
+
+    assert shown.endswith("\nrows: 0 of 9 shown (only held)\n")
+    assert "NODE" not in shown
+
+
 def test_a_quiet_cluster_has_no_table() -> None:
     shown = text(to_report(builders.planned(builders.snapshot(builders.node())), rehearsed=True))
 
