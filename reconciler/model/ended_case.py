@@ -105,10 +105,10 @@ def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:
 
 
 def _people(said: Instructions) -> tuple[str, ...]:
-    found = [f"held {said.hold.word}"] if said.hold is not None else []
-    found += [f"deferred {said.deferral.word}"] if said.deferral is not None else []
-    found += [f"approved {said.approval.word.once}"] if said.approval is not None else []
-    return (*said.before, *found)
+    words = [f"held {said.hold.word}"] if said.hold is not None else []
+    words += [f"deferred {said.deferral.word}"] if said.deferral is not None else []
+    words += [f"approved {said.approval.word.once}"] if said.approval is not None else []
+    return (*said.before, *words)
 
 
 def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> CaseTimes:

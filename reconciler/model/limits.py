@@ -146,9 +146,9 @@ _OF_ONE = {"are": "is", "were": "was", "have": "has"}
 
 def count_of(count: int, noun: str, verb: str = "") -> str:
     """Return `1 node` or `2 nodes`, with the `verb` of several also `1 node is` or `2 nodes are`."""
-    one = count == 1
-    said = f"{count:,} {noun}" if one else f"{count:,} {noun}s"
-    return f"{said} {_OF_ONE.get(verb, f'{verb}s') if one else verb}" if verb else said
+    single = count == 1
+    said = f"{count:,} {noun}" if single else f"{count:,} {noun}s"
+    return f"{said} {_OF_ONE.get(verb, f'{verb}s') if single else verb}" if verb else said
 
 
 def excerpt(value: object) -> str:

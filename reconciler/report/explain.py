@@ -486,14 +486,14 @@ def find_pod(snapshot: Snapshot, namespace: str, name: str) -> Pod | None:
 
 
 def past_of(
-    found: Examination, namespace: str, name: str, events: tuple[SeenEvent, ...], unseen: str
+    examination: Examination, namespace: str, name: str, events: tuple[SeenEvent, ...], unseen: str
 ) -> PodPast:
     """Return what is known of why a pod was moved, which may be gone.
 
     `events` are those about it and its owner, the newest first, and `unseen` is why they could not be read.
     """
     placed = next((event for event in events if event.reason == _SCHEDULED), None)
-    if placed is not None and find_pod(found.snapshot, namespace, name) is None:
+    if placed is not None and find_pod(examination.snapshot, namespace, name) is None:
         # Drains of other nodes, and earlier ones of this node, moved other pods of its owner.
         node = placed.message.rpartition(" to ")[2]
         events = tuple(
@@ -505,7 +505,7 @@ def past_of(
     owners = {f"{event.kind} {namespace}/{event.name}" for event in events}
     pods = [
         pod
-        for of_node in found.snapshot.pods.values()
+        for of_node in examination.snapshot.pods.values()
         for pod in of_node
         if pod.namespace == namespace and pod.name != name and pod.owner is not None and not pod.finished
     ]
@@ -516,7 +516,7 @@ def past_of(
     ]
     drained = [
         (plan.node, plan.record.drain.since, plan.record.drain.done)
-        for plan in found.plan.nodes
+        for plan in examination.plan.nodes
         # What a rehearsal would begin has not begun.
         if plan.before is State.IN_MAINTENANCE and plan.record is not None and plan.record.drain is not None
     ]

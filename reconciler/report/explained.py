@@ -42,6 +42,7 @@ from reconciler.report.values import (
     moment_value,
     plain,
     unseen_line,
+    unseen_lines,
     until_words,
 )
 from reconciler.report.verdict import answer_rows, label_of, verdict
@@ -157,7 +158,7 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
         return shown(answer, zone, width, now=plan.now, near=plan.now)
     by = carried_out(plan, rehearsed=True)
     lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(by)}"]
-    lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
+    lines += unseen_lines(plan.unseen)
     node = node_report(explained.node.plan) if explained.node is not None else None
     if explained.pod is not None:
         lines += ["", *_pod_lines(explained.pod, explained.past, plan, wide=wide)]
@@ -176,18 +177,16 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
 def _answer_of(explained: Explanation) -> Iterator[str] | None:
     """Return the few lines about the node, or the pod, None if there is neither."""
     if explained.pod is not None:
-        return _pod_answer(explained)
+        return _pod_answer(explained.pod, explained)
     if explained.past is not None:
         return _past_lines(explained.past, explained.plan.now)
     return _answer(explained.node, explained.plan) if explained.node is not None else None
 
 
-def _pod_answer(explained: Explanation) -> Iterator[str]:
-    plan, pod = explained.plan, explained.pod
-    if pod is None:
-        return
+def _pod_answer(pod: PodExplanation, explained: Explanation) -> Iterator[str]:
+    plan = explained.plan
     yield from _pod_lines(pod, explained.past, plan, wide=False)
-    yield from (f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen)
+    yield from unseen_lines(plan.unseen)
     if explained.node is not None and pod.move.because != NO_MAINTENANCE:
         yield row("node", f"{pod.move.node}: {verdict(explained.node.plan, plan.now)}")
         if pod.move.answer in (Moves.WAITS, Moves.UNKNOWN):
@@ -203,7 +202,7 @@ def _answer(explained: NodeExplanation, plan: Plan) -> Iterator[str]:
     yield f"{node.node}{f' ({where})' if where else ''}: {verdict(node, plan.now)}"
     for label, text in _answer_rows(explained, plan):
         yield row(label, text)
-    yield from (f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen)
+    yield from unseen_lines(plan.unseen)
 
 
 def _answer_rows(explained: NodeExplanation, plan: Plan) -> Iterator[Row]:

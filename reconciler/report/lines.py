@@ -74,8 +74,7 @@ class Look(Struct, frozen=True):
 
     def line(self, text: str) -> str:
         """Return a text in one line, with its RFC 3339 moments in the zone."""
-        clock = partial(clock_text, now=self.now, zone=self.zone)
-        return safe.line(in_zone(text, self.zone, named=False, clock=clock))
+        return with_clocks([text], self.now, self.zone, named=False)[0]
 
 
 def with_clocks(lines: Iterable[str], now: datetime, zone: ZoneInfo, *, named: bool = True) -> list[str]:

@@ -104,7 +104,7 @@ def people(
         )
         ordered = [*first, *often]
         shared = ordered if len(ordered) == 1 else ordered[_REASONS:]
-        for reasons in (*([one] for one in ordered[: -len(shared) or None]), shared):
+        for reasons in (*([reason] for reason in ordered[: -len(shared) or None]), shared):
             if reasons:
                 every = list(dict.fromkeys(name for reason in reasons for name in waiting[reason]))
                 more = f", and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
@@ -183,13 +183,13 @@ def on_most(plan: Plan) -> dict[str, list[str]]:
 
 def unguarded(nodes: Iterable[NodePlan]) -> dict[str, list[NodePlan]]:
     """Return the nodes that nobody guards, by what is announced and why."""
-    found = {node.node: node for node in nodes if node.unguarded is not None}
+    by_name = {node.node: node for node in nodes if node.unguarded is not None}
     said = []
-    for node in found.values():
+    for node in by_name.values():
         named = dict.fromkeys(event.condition or event.kind.value for event in node.case_events)
         because = node.unguarded.because if node.unguarded is not None else ""
         said.append((node.node, f"{', '.join(named) or 'maintenance'}: {because}"))
-    return {text: [found[name] for name in names] for text, names in by_cause(said).items()}
+    return {text: [by_name[name] for name in names] for text, names in by_cause(said).items()}
 
 
 def by_cause(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

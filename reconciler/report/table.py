@@ -21,15 +21,8 @@ from reconciler.report.lines import Line, folded, padded, short_names, with_cloc
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms, obstacles_in
 from reconciler.report.standing import Standing, standing
-from reconciler.report.text import (
-    filter_lines,
-    is_quiet,
-    nothing_written,
-    places_line,
-    profile_lines,
-    unknown_lines,
-)
-from reconciler.report.values import moment_value, outcome_lines, unseen_line
+from reconciler.report.text import QUIET, is_quiet, lines_about, nothing_written, places_line, unknown_lines
+from reconciler.report.values import moment_value, outcome_lines
 from reconciler.report.verdict import answers, comes_at, drain_begins, kinds_of
 
 _HEADS = ("NODE", "STATE", "WHAT", "WHEN", "WHY")
@@ -51,10 +44,7 @@ def as_table(report: Report, width: int | None = None) -> tuple[Line, ...]:
     nodes = sorted((node for node in report.nodes if node.plan.has_news), key=_urgency)
     lines = [Line(text) for text in _head(report)]
     lines += [Line(text, alarm=True) for text in alarms(plan)]
-    lines += [Line(text) for text in profile_lines(plan)]
-    lines += [Line(f"note: {note}") for note in plan.notes]
-    lines += [Line(f"could not see: {unseen_line(unseen)}") for unseen in plan.unseen]
-    lines += [Line(text) for text in filter_lines(report)]
+    lines += [Line(text) for text in lines_about(report)]
     if report.pods is not None:
         lines += [Line(), *pod_lines(report.pods, plan.now)]
     shown = [*_written(lines, plan, width)]
@@ -62,7 +52,7 @@ def as_table(report: Report, width: int | None = None) -> tuple[Line, ...]:
         shown += [Line(), *_rows(nodes, plan, width)]
     more = [Line(text) for text in unknown_lines([node for node in report.nodes if not node.plan.has_news])]
     if is_quiet(report):
-        more += [Line(), Line("no node has an event, and none is in maintenance")]
+        more += [Line(), Line(QUIET)]
     elif nodes:
         more += [Line(), Line("`reconciler explain NODE` says what blocks a node, and what to type")]
     failed = outcome_lines(report.outcomes)

@@ -20,7 +20,14 @@ from reconciler.report.document import Report
 from reconciler.report.lines import folded, with_clocks
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
-from reconciler.report.values import NOT_DONE, moment_value, outcome_lines, settings_value, unseen_line
+from reconciler.report.values import (
+    NOT_DONE,
+    moment_value,
+    outcome_lines,
+    settings_value,
+    unseen_line,
+    unseen_lines,
+)
 
 _TEXT_AT = 12
 """The column at which the text of a row begins, after its label."""
@@ -28,6 +35,7 @@ _TEXT_AT = 12
 COMMAND_ROW = "  do  "
 """The begin of a row with a command. It is never folded, so that it can be copied as a whole."""
 
+QUIET = "no node has an event, and none is in maintenance"
 
 _NAMED = 5
 """Nodes that a line names."""
@@ -41,19 +49,23 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
     """
     plan = report.plan
     lines = [headline(report), *settings_lines(plan), budget_line(report), *alarms(plan)]
-    lines += profile_lines(plan)
-    lines += [f"note: {note}" for note in plan.notes]
-    lines += [f"could not see: {unseen_line(unseen)}" for unseen in plan.unseen]
-    lines += filter_lines(report)
+    lines += lines_about(report)
     lines += _rows(report, wide=wide)
     if report.pods is not None:
         lines += ["", *(line.text for line in pod_lines(report.pods, plan.now))]
     if is_quiet(report):
-        lines += ["", "no node has an event, and none is in maintenance"]
+        lines += ["", QUIET]
     failed = outcome_lines(report.outcomes)
     if failed:
         lines += ["", *failed]
     return shown(lines, ZoneInfo(plan.settings.time_zone), width, now=plan.now)
+
+
+def lines_about(report: Report) -> list[str]:
+    """Return the lines above the rows: workflows, notes, what could not be seen, and the filter."""
+    plan = report.plan
+    notes = [f"note: {note}" for note in plan.notes]
+    return [*profile_lines(plan), *notes, *unseen_lines(plan.unseen), *filter_lines(report)]
 
 
 def rows_as_text(report: Report, width: int | None = None) -> str:

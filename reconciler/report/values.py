@@ -168,6 +168,11 @@ def unseen_line(unseen: Unseen) -> str:
     return f"{unseen.what} ({reason}): {unseen.follows}"
 
 
+def unseen_lines(problems: Iterable[Unseen]) -> list[str]:
+    """Return one line for each thing that could not be read."""
+    return [f"could not see: {unseen_line(unseen)}" for unseen in problems]
+
+
 NOT_DONE = {Result.FAILED: "FAILED", Result.LATER: "retried by the next pass"}
 """In words, what became of an action that is not done."""
 

@@ -127,7 +127,7 @@ _COMMAND_BEHIND = re.compile(r"; (?:reconciler|kubectl) [^;:]*?(?: ends that| do
 
 def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]:
     """Return why the node is not drained now, what waits for a person first; each reason once."""
-    found: list[Answer] = []
+    reasons: list[Answer] = []
     schedule, said = node.schedule, ""
     missed = standing(node) is Standing.MISSED
     planned = schedule is not None and schedule.planned_start is not None and not schedule.missed
@@ -149,21 +149,21 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
         because = f"{reason.removeprefix(f'{label} ')}{until}  [{obstacle.code}]"
         ways = [way for way in obstacle.who.split("; or ") if not commands_in(way)]
         who = "" if obstacle.by_itself else "; or ".join(ways)
-        found.append(Answer(label, because, who, commands_in(obstacle.who)))
+        reasons.append(Answer(label, because, who, commands_in(obstacle.who)))
     hold = node.status.instructions.hold
-    if hold is not None and not any(answer.label in ("held", "UNGUARDED") for answer in found):
+    if hold is not None and not any(answer.label in ("held", "UNGUARDED") for answer in reasons):
         because = _COMMAND_BEHIND.sub("", hold.words(node.node))
-        found.insert(0, Answer("held", because, "", (resume_command(hold.word.scope, node.node),)))
+        reasons.insert(0, Answer("held", because, "", (resume_command(hold.word.scope, node.node),)))
     if schedule is None or schedule.started or schedule.by_pods:
-        return tuple(found)
+        return tuple(reasons)
     because = _COMMAND_BEHIND.sub("", schedule.because)
     unguarded = node.unguarded is not None and not planned
     if because and because not in said and not unguarded:
         latest = schedule.latest_start
         if planned and latest is not None and latest != schedule.planned_start:
             because = f"{because} (latest start: {to_text(latest)})"
-        found.insert(0, Answer("planned" if planned else "why", because))
-    return tuple(found)
+        reasons.insert(0, Answer("planned" if planned else "why", because))
+    return tuple(reasons)
 
 
 def label_of(code: str) -> str:
@@ -195,10 +195,10 @@ def _grouped(obstacles: Iterable[Obstacle]) -> Iterator[Obstacle]:
 
 def answer_rows(explained: NodeExplanation, now: datetime) -> Iterator[Row]:
     """Yield why the node is not drained, with a command for each remedy, and what happens if nobody acts."""
-    found = answers(explained.plan, explained.obstacles)
+    reasons = answers(explained.plan, explained.obstacles)
     typed: list[str] = []
     asked = {""}
-    for answer in found[:_MOST]:
+    for answer in reasons[:_MOST]:
         yield answer.label, with_time_left(answer.because, now)
         if answer.who not in asked:
             asked.add(answer.who)
@@ -207,7 +207,7 @@ def answer_rows(explained: NodeExplanation, now: datetime) -> Iterator[Row]:
             if command not in typed and len(typed) < _MOST:
                 typed.append(command)
                 yield "do", command
-    if len(found) > _MOST:
-        yield "", f"and {len(found) - _MOST} more; -o wide has all"
+    if len(reasons) > _MOST:
+        yield "", f"and {len(reasons) - _MOST} more; -o wide has all"
     if explained.then:
         yield "then", with_time_left(explained.then, now)

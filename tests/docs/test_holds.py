@@ -21,9 +21,9 @@ ENTRY = r"^### {}\n\n([^\n]+)\n\n```text\n(.*?)```$"
 
 def entry(code: str) -> tuple[str, str]:
     """What the page says of the code, and its example."""
-    found = re.search(ENTRY.format(code), FILE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[1], found[2]
+    match = re.search(ENTRY.format(code), FILE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert match is not None
+    return match[1], match[2]
 
 
 def test_each_check_and_each_other_hold_has_one_entry() -> None:

@@ -20,11 +20,11 @@ COMMANDS = re.findall(r"`(reconciler [a-z][^`]*)`", PAGE)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_program_takes_each_command(command: str) -> None:
     name, *arguments = shlex.split(command)[1:]
-    found = commands.get_command(click.Context(commands), name)
+    parser = commands.get_command(click.Context(commands), name)
 
-    assert found is not None
+    assert parser is not None
     # Parses and converts every argument, and runs nothing.
-    found.make_context(name, arguments)
+    parser.make_context(name, arguments)
 
 
 def test_it_is_one_screen() -> None:

@@ -206,12 +206,12 @@ def test_nothing_that_is_printed_over_any_history_has_a_bad_sentence(
                 assert list(faults(in_zone(fact.text, ZoneInfo("UTC")))) == []
         report = as_text(to_report(plan, rehearsed=False))
         assert [*faults(report), *far_away_unsaid(report)] == []
-        found = examine(history.world.outside, policy, history.now, with_preview=True, also_pods=True)
-        for seen in found.snapshot.nodes:
-            assessed = assess(found.snapshot, history.now).of(seen.name)
-            explanation = explain_node(seen, found, assessed, policy, history.now)
+        examination = examine(history.world.outside, policy, history.now, with_preview=True, also_pods=True)
+        assessed = assess(examination.snapshot, history.now)
+        for seen in examination.snapshot.nodes:
+            explanation = explain_node(seen, examination, assessed.of(seen.name), policy, history.now)
             for wide in (False, True):
-                printed = explained_text(Explanation(found.plan, explanation), wide=wide)
+                printed = explained_text(Explanation(examination.plan, explanation), wide=wide)
                 assert [*faults(printed), *far_away_unsaid(printed)] == []
             SHOWN.count()
     for event in history.world.cluster.events:

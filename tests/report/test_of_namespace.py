@@ -44,8 +44,10 @@ def fleet() -> World:
 
 
 def shown(explained: Explained, namespace: str) -> NamespacePods:
-    found = explained.found
-    return pods_of(found, assess(found.snapshot, found.plan.now), namespace, explained.settings)
+    examination = explained.found
+    return pods_of(
+        examination, assess(examination.snapshot, examination.plan.now), namespace, explained.settings
+    )
 
 
 def test_each_pod_of_the_namespace_has_its_answer_and_those_that_need_a_person_come_first() -> None:

@@ -77,8 +77,8 @@ def test_no_line_is_wider_than_the_terminal_and_no_reason_is_lost(width: int) ->
 def test_on_a_narrow_terminal_nodes_with_one_reason_share_it() -> None:
     asked = {REQUEST: json.dumps({"kind": "Reboot", "notBefore": "2026-11-21T13:00:00Z"})}
     nodes = [builders.node(f"aks-np-12345678-vmss00000{n}", annotations=asked) for n in range(3)]
-    found = Explained(world_of(nodes), "events: {Reboot: {approval: true}}").found.plan
-    shown = text(to_report(found, rehearsed=True), 80)
+    plan = Explained(world_of(nodes), "events: {Reboot: {approval: true}}").found.plan
+    shown = text(to_report(plan, rehearsed=True), 80)
 
     assert shown.count("nobody has approved the drain for Reboot yet") == 1
     assert shown.count("WILL BE MISSED  Reboot  in 1h, 13:00\n") == 3
@@ -112,9 +112,9 @@ def test_a_moment_names_its_zone_once() -> None:
 def test_nobody_guards_a_node_without_a_reconciler_and_the_line_says_for_how_long() -> None:
     asked = {REQUEST: json.dumps({"kind": "Reboot", "notBefore": "2026-11-21T13:00:00Z"})}
     dead = Reconciler(Running.OVERDUE, last_pass=NOW - minutes(9))
-    found = Explained(world_of([builders.node(annotations=asked)]), reconciler=dead).found.plan
+    plan = Explained(world_of([builders.node(annotations=asked)]), reconciler=dead).found.plan
 
-    shown = text(to_report(found, rehearsed=True))
+    shown = text(to_report(plan, rehearsed=True))
     assert "\nUNGUARDED: a: Reboot: no reconciler runs\n" in shown
     assert "  no reconciler runs (since 11:51, 9m ago)\n" in shown
 

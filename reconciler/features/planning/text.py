@@ -21,7 +21,7 @@ from reconciler.report.document import heading
 from reconciler.report.lines import NARROW, Line, Look, Screen, folded, padded, short_names, shortened
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms
-from reconciler.report.values import Document, keys, plain, unseen_line
+from reconciler.report.values import Document, keys, plain, unseen_lines
 from reconciler.settings.schema import Mode
 
 keys(PlannedCase, "name=node zone pool status standing=word kinds notBefore schedule unguarded")
@@ -264,7 +264,7 @@ def _next(ahead: PlanAhead) -> Iterator[str]:
 
 def _notes(ahead: PlanAhead) -> Iterator[str]:
     yield from (f"note: {note}" for note in ahead.plan.notes)
-    yield from (f"could not see: {unseen_line(unseen)}" for unseen in ahead.plan.unseen)
+    yield from unseen_lines(ahead.plan.unseen)
 
 
 def _nothing(ahead: PlanAhead, warned: Sequence[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from reconciler.model.limits import count_of, first_of
 from reconciler.model.readiness import FindingRow, ReadinessPart, Severity
 from reconciler.report import safe
 from reconciler.report.text import markdown_page, markdown_table, row, shown
-from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_line
+from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_lines
 
 MOST_NAMES = 100
 """Names of nodes, and of pods, of one finding in the document; their numbers are always whole."""
@@ -118,7 +118,7 @@ def _assumption(readiness: Readiness) -> str:
 
 def _remarks(readiness: Readiness) -> Iterator[str]:
     yield from (f"note: {note}" for note in readiness.notes)
-    yield from (f"could not see: {unseen_line(unseen)}" for unseen in readiness.unseen)
+    yield from unseen_lines(readiness.unseen)
 
 
 def _on_nodes(kept: KeptByPeople) -> str:
