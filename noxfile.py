@@ -99,10 +99,11 @@ def searched(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def docs(session: nox.Session) -> None:
-    """Write the generated parts of docs/settings.md and docs/commands.md, and the dashboard for Grafana."""
+    """Write the generated parts of docs/: settings, commands, the picture, and the dashboard for Grafana."""
     session.run(PYTHON, "-m", "reconciler.settings.reference", "docs/settings.md")
     session.run(PYTHON, "-m", "jobs.reference", "docs/commands.md")
     session.run(PYTHON, "-m", "website.dashboard", "k8s/monitoring/dashboard.json")
+    session.run(PYTHON, "-m", "website.house", "docs/images/house.svg")
 
 
 @nox.session(default=False, venv_backend="virtualenv", reuse_venv=True)

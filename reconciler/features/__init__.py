@@ -1,6 +1,7 @@
-"""Every feature: to add one, add its file or folder, and its name here.
+"""What the program does beside its core: a folder or a file for each feature.
 
-The names are in the order of the fold. `reconciler/plugins.py` loads only the parts that a command needs.
+To add one, add its file or folder, and its name here. The names are in the order of the fold.
+`reconciler/plugins.py` loads only the parts that a command needs.
 """
 
 FEATURES = (

@@ -1,0 +1,1 @@
+"""Frozen values, ports, limits, and the keys of all objects."""

@@ -1,0 +1,1 @@
+"""The settings file: its schema, its policies, and what is said of mistakes."""
