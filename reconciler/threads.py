@@ -12,9 +12,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from threading import Condition, Thread
+from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.model.errors import NoThread
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Value = TypeVar("Value")
 
 
 def start(name: str, work: Callable[[], object]) -> Thread:
@@ -27,6 +34,30 @@ def start(name: str, work: Callable[[], object]) -> Thread:
             f"the thread {name!r} can't start: {error}; raise the limit of processes of the Pod or its node"
         ) from error
     return thread
+
+
+def begin_read(name: str, read: Callable[[], Value]) -> Future[Value]:
+    """Return what a read in a thread of its own, which has this name, will give.
+
+    Where no thread can start, it is read here and now: who asks waits for the answer anyway.
+    """
+    # Imported here, because the agent reads nothing in this way, and has no room for it.
+    from concurrent.futures import Future
+    from contextvars import copy_context
+
+    future = Future[Value]()
+
+    def run() -> None:
+        try:
+            future.set_result(read())
+        except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
+            future.set_exception(error)
+
+    try:
+        start(name, partial(copy_context().run, run))
+    except NoThread:
+        run()
+    return future
 
 
 class Pool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.errors import NoThread
-from reconciler.threads import Pool, start
+from reconciler.threads import Pool, begin_read, start
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.threads import Once, refused
 
@@ -150,3 +150,8 @@ def test_the_end_of_a_pool_begins_nothing_and_waits_no_longer_than_it_may(pool: 
     go.set()
     assert pool.close()
     assert done == []
+
+
+def test_where_no_thread_can_start_a_read_is_done_at_once() -> None:
+    with refused(lambda name: name == "read"):
+        assert begin_read("read", lambda: 7).result() == 7

@@ -50,26 +50,6 @@ GATHERS_EVERY = 1.0
 """Seconds until a read waits again for others after too few have come."""
 
 
-def begin_read(name: str, read: Callable[[], Value]) -> Future[Value]:
-    """Return what a read in a thread of its own, which has this name, will give.
-
-    Where no thread can start, it is read here and now: who asks waits for the answer anyway.
-    """
-    future = Future[Value]()
-
-    def run() -> None:
-        try:
-            future.set_result(read())
-        except Exception as error:  # noqa: BLE001 - the one that waits for the answer raises it
-            future.set_exception(error)
-
-    try:
-        start(name, partial(copy_context().run, run))
-    except NoThread:
-        run()
-    return future
-
-
 class SideBySide:
     """Does works in threads. A throttled request halves how many at once, and success raises it again.
 

@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.kubernetes import side_by_side
 from reconciler.kubernetes.beside import ThreadsBeside
-from reconciler.kubernetes.side_by_side import FIRST, MOST, MOST_LATE, READS, SideBySide, Together, begin_read
+from reconciler.kubernetes.side_by_side import FIRST, MOST, MOST_LATE, READS, SideBySide, Together
 from reconciler.model.errors import Late, Unreachable
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.threads import refused
@@ -178,11 +178,10 @@ def test_the_failure_of_a_late_work_is_logged(caplog: pytest.LogCaptureFixture) 
     assert "node a: no answer to its write came in time, then it failed: cut" in caplog.text
 
 
-def test_where_no_thread_can_start_the_works_are_done_here_and_a_read_too() -> None:
-    with refused(lambda name: name in ("writer", "read")):
+def test_where_no_thread_can_start_the_works_are_done_here() -> None:
+    with refused(lambda name: name == "writer"):
         works = {str(number): partial(pow, number, 2) for number in range(5)}
         assert SideBySide(lambda: 0)(works) == {"0": 0, "1": 1, "2": 4, "3": 9, "4": 16}
-        assert begin_read("read", lambda: 7).result() == 7
 
 
 class _Reads:

@@ -26,12 +26,12 @@ from reconciler.features.esx.client import (
 from reconciler.features.esx.settings import SECTION, VCenter, VCenters
 from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Switch, Vm, identify
 from reconciler.http.retrying import Guard
-from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.model import limits
 from reconciler.model.errors import CloudError
 from reconciler.model.outcome import ActionName
 from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
+from reconciler.threads import begin_read
 
 log = logging.getLogger(__name__)
 

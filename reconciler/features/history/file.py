@@ -17,12 +17,11 @@ from jobs.runtime.case_lines import HistoryLines
 from jobs.runtime.log_line import LogEvent, log_line
 from jobs.runtime.output import check_output
 from jobs.runtime.process import Observer, Past
-from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.model.ended_case import EndedCase, to_fields
 from reconciler.model.errors import NoThread, OutputError
 from reconciler.model.limits import count_of
 from reconciler.model.problems import guarded, internal
-from reconciler.threads import start
+from reconciler.threads import begin_read, start
 
 log = logging.getLogger(__name__)
 

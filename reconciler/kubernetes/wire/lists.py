@@ -28,13 +28,13 @@ from reconciler.kubernetes.connection import (
     Stream,
     on_node,
 )
-from reconciler.kubernetes.side_by_side import begin_read
 from reconciler.kubernetes.wire import protobuf, shapes
 from reconciler.kubernetes.wire.reducing import budget_of, node_reducer, pod_reducer
 from reconciler.model.errors import ClusterError, Rejected, TooLarge, Unreachable
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.values import replace
+from reconciler.threads import begin_read
 
 PAGE = 100
 """Objects of the first page, when nothing is known of their size."""
