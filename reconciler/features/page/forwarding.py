@@ -27,8 +27,8 @@ PATIENCE = 20.0
 
 _FORWARDS = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ->")
 
-_PASSED_ON = ("content-security-policy", "cache-control", "refresh", "x-frame-options", "referrer-policy")
-"""Headers of the page that are sent to the browser."""
+_OF_THE_TRANSFER = ("connection", "content-length", "content-type", "transfer-encoding")
+"""Headers that the answer to the browser has of its own. All others are passed on."""
 
 
 class _Port(msgspec.Struct):
@@ -137,6 +137,8 @@ class Forwarded:
         """`find` returns the Pods that are ready, the first one first; it may raise ClusterError."""
         self._kubectl, self._target, self._find, self._say = kubectl, target, find, say
         self._forward: _Forward | None = None
+        # The Pod that did not answer last. It may still be listed as ready.
+        self._gone = ""
         self._lock = Lock()
 
     def close(self) -> None:
@@ -160,8 +162,10 @@ class Forwarded:
                     return _fetched(f"http://127.0.0.1:{forward.port}/?{query}")
                 except (ReconcilerError, urllib3.exceptions.HTTPError) as error:
                     problem = str(error)
-                    self.close()
-                    self._forward = None
+                    if self._forward is not None:
+                        self._gone = self._forward.replica.name
+                        self._forward.close()
+                        self._forward = None
         text = f"No Pod of the reconciler answers now; this page tries again by itself.\n{problem}\n"
         again = (("Refresh", "5"), ("Cache-Control", "no-store"))
         return Document("text/plain; charset=utf-8", text.encode(), again, "503 Service Unavailable")
@@ -169,15 +173,15 @@ class Forwarded:
     def _connected(self) -> _Forward:
         if self._forward is not None and self._forward.goes_on:
             return self._forward
-        gone = self._forward.replica.name if self._forward is not None else ""
+        if self._forward is not None:
+            self._gone = self._forward.replica.name
         ready = self._find()
         if not ready:
             raise ClusterError(
                 f"no Pod of the reconciler is ready in namespace {self._target.namespace}: kubectl get pods "
                 f"-n {self._target.namespace} -l {SERVES} shows them"
             )
-        # One that has just ended may still be listed as ready.
-        others = [replica for replica in ready if replica.name != gone]
+        others = [replica for replica in ready if replica.name != self._gone]
         replica = (others or ready)[0]
         self._forward = _Forward(self._kubectl, self._target, replica)
         self._say(f"The page is that of Pod {replica.name}.")
@@ -186,6 +190,8 @@ class Forwarded:
 
 def _fetched(url: str) -> Document:
     answer = urllib3.request("GET", url, retries=False, timeout=PATIENCE)
-    headers = tuple((name, value) for name, value in answer.headers.items() if name.lower() in _PASSED_ON)
+    headers = tuple(
+        (name, value) for name, value in answer.headers.items() if name.lower() not in _OF_THE_TRANSFER
+    )
     kind = answer.headers.get("Content-Type", "text/plain; charset=utf-8")
     return Document(kind, answer.data, headers, f"{answer.status} {answer.reason}")

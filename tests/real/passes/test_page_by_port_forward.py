@@ -66,6 +66,10 @@ class Pods:
         self._scene.api.patch("pods", name, {"status": ready}, NAMESPACE, subresource="status")
         return process
 
+    def port(self, name: str) -> int:
+        """Return where a Pod listens."""
+        return self._ports[name]
+
     def end(self, name: str, process: Running) -> None:
         """Take a Pod away."""
         process.kill()
@@ -77,6 +81,12 @@ class Pods:
         fresh = self.folder / "fresh.json"
         fresh.write_text(json.dumps(self._ports), encoding="utf-8")
         fresh.rename(self.folder / "ports.json")
+
+
+def headers(address: str) -> dict[str, str]:
+    """Those that are about the page, and not about its transfer."""
+    answer = urllib3.request("GET", address, retries=False, timeout=60)
+    return {name: value for name, value in answer.headers.items() if name != "Content-Length"}
 
 
 def get(address: str, query: str = "") -> tuple[int, str]:
@@ -104,12 +114,16 @@ def test_the_page_stays_at_its_address_when_its_pod_is_gone(
     wait_for("the page", lambda: get(address)[0] == 200)
     status, text = get(address, f"?q={node}&refresh=off")
     assert (status, f'value="{node}"' in text) == (200, True)
+    assert headers(address) == headers(f"http://127.0.0.1:{pods.port('reconciler-b')}/")
     assert "port-forward pod/reconciler-b :8080 --address 127.0.0.1" in (tmp_path / "asked").read_text()
 
+    # kubectl goes on, and the Pod is still ready and holds the lock: only a request shows that it is gone.
+    first.kill()
+    get(address)
+    assert "The page is that of Pod reconciler-a." in shows.everything()
     pods.end("reconciler-b", first)
     wait_for("the other page", lambda: get(address)[0] == 200, seconds=60)
     assert node in get(address)[1]
-    assert "The page is that of Pod reconciler-a." in shows.everything()
 
     pods.end("reconciler-a", standby)
     status, text = get(address)
