@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.model.event import WITHOUT_START
+from reconciler.model.event import WITHOUT_START, MaintenanceEvent
 from reconciler.model.moments import to_text
 from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart, Uncordoned
 from reconciler.model.values import replace
@@ -198,7 +198,7 @@ def struck_by(case: CaseRecord) -> PlatformStart | None:
     return min(counted_ones, key=lambda one: one.at, default=None)
 
 
-def reports_start(event: KnownEvent) -> bool:
+def reports_start(event: KnownEvent | MaintenanceEvent) -> bool:
     """Whether a source of the event reports its start. Requests and conditions, for example, don't."""
     return not event.condition and not set(event.sources) <= WITHOUT_START
 

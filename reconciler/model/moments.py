@@ -50,6 +50,11 @@ def _parsed(text: str) -> datetime:
         raise ValueError(f"too far away to be meant: {text!r}") from error
 
 
+def has_come(moment: datetime | None, now: datetime) -> bool:
+    """Whether a moment is `now` or earlier (both aware). None never comes."""
+    return moment is not None and moment <= now
+
+
 def shifted(moment: datetime, by: timedelta) -> datetime:
     """Return an aware moment plus a duration, or the first or last moment of the calendar beyond that."""
     try:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from reconciler.model.case_outcome import CaseOutcome, outcome_at_end, outcome_of
+from reconciler.model.case_outcome import CaseOutcome, outcome_at_end, outcome_of, reports_start
 from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
@@ -21,7 +21,7 @@ from reconciler.model.outcome import ActionName, WaitsFor
 from reconciler.model.problems import Unseen
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import CaseRecord, KnownEvent, State
-from reconciler.model.schedule import CaseSchedule, StartTimes, Urgency
+from reconciler.model.schedule import CaseSchedule, Exemption, StartTimes, Urgency
 from reconciler.model.snapshot import FleetNode, Ledger, Undone
 from reconciler.model.unguarded import Unguarded
 from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowMessage
@@ -198,7 +198,8 @@ class JudgedEvent(Struct, frozen=True):
     past for an event that has started, that has a date which can't be read, or that has no date and is of an
     exempt kind. None: not known. `far`: its earliest start is more than an hour away. `waits_for_notice`: it
     is a plan that names days, and another source reports its moment minutes before. `kept` is what the
-    instructions of people, or a missing approval, keep its drain waiting for.
+    instructions of people, or a missing approval, keep its drain waiting for. `exempt` is what its start does
+    without, and from when on.
     """
 
     event: MaintenanceEvent
@@ -216,6 +217,12 @@ class JudgedEvent(Struct, frozen=True):
     far: bool = False
     waits_for_notice: bool = False
     kept: Kept = Kept()
+    exempt: Exemption = Exemption()
+
+    @property
+    def struck(self) -> bool:
+        """Whether the platform has started the event, and it requires a drain: the node goes down anyway."""
+        return self.asks and self.starts and self.event.started and reports_start(self.event)
 
     def cannot_wait(self, now: datetime) -> bool:
         """Whether the event requires a drain, and the node may be lost from `now` (aware) on.

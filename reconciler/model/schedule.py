@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -66,6 +67,33 @@ class StartTimes(Struct, frozen=True):
     never: str = ""
     remedy: str = ""
     kept: str = ""
+
+
+class Exemption(Struct, frozen=True):
+    """From when on a drain for one event, or for all events of a node, does without something (UTC).
+
+    `places`: it needs no free place of the budget, and its start is not planned. `spacing`: it keeps no
+    distance to other starts. `slots`: it takes no drain slot. `windows`: it starts outside of windows. None:
+    it never does without.
+    """
+
+    places: datetime | None = None
+    spacing: datetime | None = None
+    slots: datetime | None = None
+    windows: datetime | None = None
+
+    @staticmethod
+    def of_all(exemptions: Iterable[Exemption]) -> Exemption:
+        """Return what a drain for all of these events does without: the first event that allows it counts."""
+        every = tuple(exemptions)
+        if len(every) <= 1:
+            return every[0] if every else Exemption()
+        return Exemption(
+            *(
+                min((at for one in every if (at := getattr(one, name)) is not None), default=None)
+                for name in Exemption.__struct_fields__
+            )
+        )
 
 
 HELD_BY = "held by "

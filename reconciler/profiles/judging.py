@@ -1,4 +1,4 @@
-"""Judging: how the settings apply to one event of one node, now, and which events make its start exempt.
+"""Judging: how the settings apply to one event of one node, now, and what its start does without.
 
 The deadline rule is here: a window decides when a drain may start, and the policy of the event decides what
 happens while no window is open.
@@ -6,7 +6,7 @@ happens while no window is open.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from reconciler.calendar.outlook import Outlook
@@ -23,16 +23,14 @@ from reconciler.model.event import (
     WaitForNotice,
 )
 from reconciler.model.limits import EARLIEST
-from reconciler.model.moments import to_text
+from reconciler.model.moments import has_come, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Opening
 from reconciler.model.record import KnownEvent, Record, identity, same_event
-from reconciler.model.schedule import StartTimes, Urgency
+from reconciler.model.schedule import Exemption, StartTimes, Urgency
 from reconciler.model.snapshot import Remediator
 from reconciler.model.values import replace
-from reconciler.profiles.case import known
 from reconciler.profiles.endings import Means, after_drain
-from reconciler.profiles.situation import Situation
 from reconciler.settings.policies import EventPolicy, NodePolicies, OutsideWindow, Start, UserInitiated
 from reconciler.settings.schema import Mode, Settings
 
@@ -91,6 +89,7 @@ def judge(
             times=None if waits else times,
             waits_for_notice=waits,
             after_drain=after,
+            exempt=Exemption(windows=_outside_from(event, policy, deadline)),
         )
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
     # An offer for a date that is weeks ahead is accepted only inside a window.
@@ -98,6 +97,8 @@ def judge(
     waits_for_window = taken and (
         event.not_before is None or now < start_times(event, policy, outlook, ends=otherwise).earliest
     )
+    lost_from = _lost_from(event, policy, settings.budget.exempt, means.spread)
+    exempt = _exemption(event, policy, settings, deadline, lost_from if starts else None)
     may, timing, until, overruled = _timing(
         event, policy, node, settings, now, waits_for_window=waits_for_window
     )
@@ -117,9 +118,10 @@ def judge(
         far=now < times.earliest - NEAR,
         until=until,
         due=bool(_due(event, policy, deadline, now)),
-        lost_from=_lost_from(event, policy, settings.budget.exempt, means.spread),
+        lost_from=lost_from,
         after_drain=after,
         times=times,
+        exempt=exempt,
     )
 
 
@@ -226,6 +228,38 @@ def _lost_from(
     return event.not_before - policy.lead_time
 
 
+def _exemption(
+    event: MaintenanceEvent,
+    policy: EventPolicy,
+    settings: Settings,
+    deadline: datetime | None,
+    lost_from: datetime | None,
+) -> Exemption:
+    """Return what the start of a drain for this event does without: the only place that says so.
+
+    A node that is lost, or out of service, with or without a place needs none. `lost_from` is from when on
+    the node may be lost, None if a drain can't begin for the event.
+    """
+    taken = event.kind in settings.budget.exempt
+    lost = lost_from if taken or (event.started and reports_start(event)) else None
+    return Exemption(
+        places=lost,
+        spacing=lost,
+        slots=lost_from if taken else None,
+        windows=_outside_from(event, policy, deadline),
+    )
+
+
+def _outside_from(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None) -> datetime | None:
+    if policy.outside_window is OutsideWindow.NEVER:
+        return None
+    if policy.outside_window is OutsideWindow.IMMEDIATELY:
+        return EARLIEST
+    if (event.started or event.date_unreadable) and not event.kind.is_pause:
+        return EARLIEST
+    return deadline
+
+
 def _timing(
     event: MaintenanceEvent,
     policy: EventPolicy,
@@ -249,9 +283,8 @@ def _timing(
         return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""
     # Below, the sentence that waits for the next window says when it opens.
     closed = openness.because if openness.not_allowed else "no maintenance window is open"
-    why_now = _due(event, policy, deadline, now)
-    if why_now:
-        return True, why_now, None, openness.because
+    if has_come(_outside_from(event, policy, deadline), now):
+        return True, _due(event, policy, deadline, now), None, openness.because
     found = outlook.first_open(now)
     opening = found[1] if found is not None and found[1].start > now else None
     if deadline is None:
@@ -423,29 +456,3 @@ def _is_known(signal: Signal, node: Node, record: Record | None) -> bool:
         or (kept.uncordoned is None and any(same_event(one, mine) for one in kept.dismissed))
         for _, kept in record.profiles
     )
-
-
-def has_struck(judged: JudgedEvent) -> bool:
-    """Whether the platform has started an event that requires a drain, so that the node goes down anyway."""
-    return judged.asks and judged.starts and judged.event.started and reports_start(known(judged.event))
-
-
-def is_exempt(situation: Situation) -> bool:
-    """Whether an event of an exempt kind is due, or the platform has started an event.
-
-    The node is lost or out of service soon, with or without a place. Before that, it waits like any other.
-    """
-    return any(moment <= situation.now for moment in _exempt_moments(situation))
-
-
-def exempt_from(situation: Situation) -> datetime | None:
-    """Return the next moment from which the node is exempt (UTC), None if there is none."""
-    return min((moment for moment in _exempt_moments(situation) if moment > situation.now), default=None)
-
-
-def _exempt_moments(situation: Situation) -> Iterator[datetime]:
-    exempt = situation.settings.budget.exempt
-    for one in situation.asking:
-        if one.event.kind in exempt and one.lost_from is not None:
-            yield one.lost_from
-    yield from (situation.now for one in situation.undrained if has_struck(one))

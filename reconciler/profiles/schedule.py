@@ -24,8 +24,8 @@ from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.outlook import ANY_TIME, Outlook
 from reconciler.model.event import Kind
 from reconciler.model.limits import EARLIEST
-from reconciler.model.moments import shifted
-from reconciler.model.schedule import StartTimes
+from reconciler.model.moments import has_come, shifted
+from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.model.values import replace
 from reconciler.profiles.budget import Booking, PlacesAhead
 
@@ -76,11 +76,10 @@ class Case(Struct, frozen=True):
     """One node that waits for its drain. All moments are UTC.
 
     `times`, `kind` and `outage` are those of its most urgent event. If the end depends on the start, the node
-    is back `lasts` after it. From `outside_from` on it may start outside of windows, None if it may not.
-    `short`: it was announced at its deadline or later. From `exempt_from` on it needs no place. `has_place`:
-    the node is out of service already. `groups` are those with pods on the node, and `joins` is whether it
-    may start earlier than its times say, together with another node of a group. `ending` says how it ends, in
-    words, and `knows_end` whether anybody knows when.
+    is back `lasts` after it. `exempt` is what it does without, `short`: it was announced at its deadline or
+    later. `has_place`: the node is out of service already. `groups` are those with pods on the node, and
+    `joins` is whether it may start earlier than its times say, together with another node of a group.
+    `ending` says how it ends, in words, and `knows_end` whether anybody knows when.
     """
 
     node: str
@@ -91,10 +90,9 @@ class Case(Struct, frozen=True):
     outlook: Outlook
     lasts: timedelta
     lead: timedelta = timedelta()
-    outside_from: datetime | None = None
+    exempt: Exemption = Exemption()
     outage: Outage = Outage()
     short: bool = False
-    exempt_from: datetime | None = None
     has_place: bool = False
     groups: frozenset[str] = frozenset()
     joins: bool = False
@@ -269,8 +267,8 @@ class Scheduler:
             elif case.outage.struck:
                 self._struck.append(case.node)
                 self._after_the_platform(case)
-            elif case.exempt_from is not None and case.exempt_from <= self._now:
-                self._place(case, self._exempt(case), exempt=True)
+            elif has_come(case.exempt.places, self._now):
+                self._place(case, self._exempt(case))
             elif case.short:
                 self._at_once(case)
             elif last is None:
@@ -292,7 +290,7 @@ class Scheduler:
             if not one.missed and one.start is not None and one.case.is_late(one.start.at, self._now):
                 self._take_back(one.case)
                 limit = self._full_limit(one.case)
-                self._place(one.case, one.start, exempt=not one.spaced)
+                self._place(one.case, one.start)
                 self._placed[one.case.node] = replace(one, missed=True, limit=limit)
         return self._placed
 
@@ -325,11 +323,11 @@ class Scheduler:
             for at, node in earlier[group].between(since, before.at)
         )
         for at, group, mate in mates[:_TRIES]:
-            allowed = first_allowed(case.outlook, case.outside_from, at)
+            allowed = first_allowed(case.outlook, case.exempt.windows, at)
             if allowed is None or allowed[0] != at:
                 continue
             self._take_back(case)
-            if self._free(case, at, at) == at and self._spaced(at) == at:
+            if self._free(case, at, at) == at and self._spaced(case, at) == at:
                 self._place(case, Start(at, allowed[1], "", mate, group, before.at))
                 return
             self._place(case, before)
@@ -343,7 +341,7 @@ class Scheduler:
         if start is None:
             self._miss(case)
         else:
-            self._place(case, start, exempt=True)
+            self._place(case, start)
 
     def _beside_the_platform(self, case: Case) -> Start | None:
         """Return a start now beside the nodes that the platform has started, None if there is none.
@@ -358,7 +356,7 @@ class Scheduler:
             self._take_back(one.case)
         start = self._find(case, self._now)
         for one in struck:
-            self._place(one.case, one.start, exempt=True)
+            self._place(one.case, one.start)
             self._placed[one.case.node] = one
         return start
 
@@ -388,15 +386,15 @@ class Scheduler:
         start = self._find(case, last) or self._beside_the_platform(case)
         if start is not None:
             self._place(case, start)
-        elif case.exempt_from is not None:
-            self._place(case, self._exempt(case), exempt=True)
+        elif case.exempt.places is not None:
+            self._place(case, self._exempt(case))
         elif not self._given_way(case, last):
             self._miss(case)
 
     def _find(self, case: Case, last: datetime | None) -> Start | None:
         moment, waits = max(case.times.earliest, self._now), ""
         while True:
-            allowed = first_allowed(case.outlook, case.outside_from, moment)
+            allowed = first_allowed(case.outlook, case.exempt.windows, moment)
             if allowed is None:
                 return None
             at, window = allowed
@@ -404,7 +402,7 @@ class Scheduler:
             free = self._free(case, at, last or FOREVER)
             if free is None:
                 return None
-            spaced = self._spaced(free)
+            spaced = self._spaced(case, free)
             waits = "spacing" if spaced > free else "place" if free > at else waits
             if spaced > (last or FOREVER):
                 return None
@@ -423,31 +421,32 @@ class Scheduler:
                 return found
             moment = found
 
-    def _spaced(self, moment: datetime) -> datetime:
-        spacing, starts = self._limits.spacing, self._limits.starts
-        if spacing <= timedelta():
+    def _spaced(self, case: Case, moment: datetime) -> datetime:
+        spacing, starts, free = self._limits.spacing, self._limits.starts, case.exempt.spacing
+        if spacing <= timedelta() or has_come(free, moment):
             return moment
         index = bisect_right(starts, shifted(moment, -spacing))
         while index < len(starts) and starts[index] < shifted(moment, spacing):
             moment = shifted(starts[index], spacing)
             index += 1
-        return moment
+        return moment if free is None else min(moment, free)
 
     def _exempt(self, case: Case) -> Start | None:
-        moment = max(case.exempt_from or self._now, case.times.earliest, self._now)
-        allowed = first_allowed(case.outlook, case.outside_from, moment)
+        moment = max(case.exempt.places or self._now, case.times.earliest, self._now)
+        allowed = first_allowed(case.outlook, case.exempt.windows, moment)
         return Start(*allowed) if allowed is not None else None
 
-    def _place(self, case: Case, start: Start | None, *, exempt: bool = False) -> None:
+    def _place(self, case: Case, start: Start | None) -> None:
         self._known.clear()
-        self._placed[case.node] = Placed(case, start, spaced=start is not None and not exempt)
+        spaced = start is not None and not has_come(case.exempt.spacing, start.at)
+        self._placed[case.node] = Placed(case, start, spaced=spaced)
         if start is None:
             return
         begin = self._now if case.has_place else start.at
-        planned = not (exempt or case.has_place)
+        planned = not (case.has_place or has_come(case.exempt.places, start.at))
         for limit in self._limits.of(case):
             limit.book(Booking(case.node, begin, case.end(start.at), planned))
-        if not exempt:
+        if spaced:
             insort(self._limits.starts, start.at)
 
     def _take_back(self, case: Case) -> None:
@@ -518,7 +517,7 @@ class Scheduler:
                 for name in limit.planned_between(at, end)
                 if (one := self._placed.get(name)) is not None and one.start is not None and not one.missed
             }
-            kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt_from))
+            kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt.places))
             self._known[asked] = nlargest(_TRIES, kept, key=lambda one: (one.end(at), one.node))
         return self._known[asked]
 

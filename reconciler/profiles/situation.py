@@ -14,7 +14,7 @@ from reconciler.model.machine import Machine, PlatformRequest, Remove, ScaleUp
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.schedule import CaseSchedule
+from reconciler.model.schedule import CaseSchedule, Exemption
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.model.workflow import HypervisorWrite
@@ -134,6 +134,11 @@ class Situation(Struct, frozen=True, dict=True):
     def undrained(self) -> tuple[JudgedEvent, ...]:
         """The events that require a drain for which the node was not drained, and is not being drained."""
         return tuple(one for one in self.asking if not covers(self.record, one.event))
+
+    @cached_property
+    def exempt(self) -> Exemption:
+        """What the start of a drain for these events does without."""
+        return Exemption.of_all(one.exempt for one in self.undrained)
 
 
 Kept = TypeVar("Kept")

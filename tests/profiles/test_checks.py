@@ -132,6 +132,7 @@ def budgeted(reported: MaintenanceEvent, limit: int = 1, holder: Node = CORDONED
 
 ANSWERS["budgetLeft"] = {
     "none is left": (budgeted(event()), failed("taken by b (cordoned by others)")),
+    "none is left at the deadline": (budgeted(event(not_before=at(5))), failed("taken by b")),
     "the node is lost anyway": (budgeted(event(Kind.PREEMPT)), passed("exempt from the budget")),
     "the other counts as gone for long": (budgeted(event(), holder=LOST), failed("", at(20))),
     "the node is lost before": (

@@ -57,7 +57,6 @@ from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
 from reconciler.profiles.budget import OurPlace, count_places, still_missing
 from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.instructed import beside_most, beside_older
-from reconciler.profiles.judging import has_struck
 from reconciler.settings.coverage import seen_now
 from reconciler.settings.schema import Settings
 from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
@@ -220,7 +219,7 @@ def _turn(
     the platform has started come last: they need no place, and may take none from the others.
     """
     waits = facts.name not in ours
-    struck = waits and any(map(has_struck, facts.judged))
+    struck = waits and any(judged.struck for judged in facts.judged)
     return (waits, struck, facts.name == context.snapshot.itself.node, facts.attempts)
 
 

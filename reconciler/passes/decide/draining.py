@@ -445,12 +445,11 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
 
 def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) -> datetime | None:
     """Return from when on our own node waits for no other (UTC), None if it waits for all of them."""
-    settings, now = context.settings, context.now
     if not view.urgent:
         return first_lost_from(view.present)
-    if any(event.event.started or event.event.kind in settings.budget.exempt for event in view.urgent):
-        return now
-    return (progress.begun or now) + HEAD_START
+    if any(event.event.started or event.exempt.places is not None for event in view.urgent):
+        return context.now
+    return (progress.begun or context.now) + HEAD_START
 
 
 def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
@@ -514,13 +513,13 @@ def _is_awaited(step: _Step, drained: DrainProgress | None, now: datetime) -> bo
 def _order(begun: _Begun, context: PassContext) -> DrainOrder:
     """Return the order for the recorded drain.
 
-    A node that may be lost at any moment needs no slot if its event is of an exempt kind, or if we run on it.
+    A node that may be lost at any moment needs no slot if its event does without, or if we run on it.
     """
     settings, node, record, drain = context.settings, begun.node, begun.record, begun.record.drain
     assert drain is not None
     order = recorded_order(node, cases.allowed(record), drain, record.since, begun.progress, context)
     own = node.name == context.snapshot.itself.node
-    lost = any(own or event.event.kind in settings.budget.exempt for event in begun.view.urgent)
+    lost = any(own or event.exempt.slots is not None for event in begun.view.urgent)
     return order if lost else replace(order, slots=settings.drain.max_concurrent_nodes)
 
 

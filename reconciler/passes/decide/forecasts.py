@@ -398,7 +398,8 @@ def _of_cases(placed: Mapping[str, Placed]) -> Iterator[datetime]:
             case.in_time_until,
             case.late_from,
             case.outage.too_late_from,
-            case.exempt_from,
+            case.exempt.places,
+            case.exempt.spacing,
             case.outage.date,
         )
         yield from (date for date in dates if date is not None)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.expression import names
 from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.moments import has_come
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
@@ -26,7 +27,6 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.budget import pool_of
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
-from reconciler.profiles.judging import is_exempt
 from reconciler.profiles.situation import Others, Situation, Staying
 from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
@@ -195,7 +195,8 @@ def _account(
     # A node that is drained again, for another event, has had its start.
     first = situation.record.drain is None and walked.effects.record.drain is not None
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
-    spaced = first and settings.budget.spacing > timedelta() and not is_exempt(situation)
+    counts = not has_come(situation.exempt.spacing, context.now)
+    spaced = first and counts and settings.budget.spacing > timedelta()
     if spaced:
         progress.ledger = replace(
             progress.ledger, last_start=context.fastest.replace(microsecond=0), unread=""

@@ -15,16 +15,15 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.schedule import HELD_BY, CaseSchedule, Prospect, StartTimes
+from reconciler.model.schedule import HELD_BY, CaseSchedule, Exemption, Prospect, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
-from reconciler.profiles.judging import NEAR, has_struck
+from reconciler.profiles.judging import NEAR
 from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler, assumed_end
-from reconciler.settings.policies import NodePolicies, OutsideWindow
 from reconciler.settings.schema import Mode, Settings
 
 _NAMED_AT_MOST = 3
@@ -185,11 +184,6 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
     seen_since = node.case.facts.announced or (node.case.since if node.case.open else None) or now
     at_once = judged.event.started or judged.event.date_unreadable
     late = times.deadline is not None and times.deadline <= seen_since
-    exempt = (
-        each.lost_from
-        for each, _ in waiting
-        if (each.event.kind in settings.budget.exempt or has_struck(each)) and each.lost_from is not None
-    )
     policy = node.policies[judged.event.kind, judged.event.condition]
     date, back = _date(node, judged.event), _back(judged, node, context, begins=times.earliest)
     return Case(
@@ -201,17 +195,16 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         outlook=settings.calendar.outlook(now, read.labels),
         lasts=_lasts(judged, context),
         lead=policy.lead_time if policy is not None else timedelta(),
-        outside_from=outside_from(waiting, node.policies),
         outage=Outage(
             date=date,
             taken_down=_taken_down(judged, now),
             back=back,
             up=_over(judged, date, context, times.earliest) if back and date else None,
             too_late_from=_too_late_from(judged, now),
-            struck=any(has_struck(each) for each, _ in waiting),
+            struck=any(each.struck for each, _ in waiting),
         ),
         short=late or (at_once and times.deadline is None),
-        exempt_from=min(exempt, default=None),
+        exempt=exempt_beside(waiting),
         has_place=read.name in places.holders,
         groups=context.snapshot.for_settings.groups.get(read.name, frozenset()),
         # Not for a plan that requires no drain yet, and not against the wish of a person.
@@ -251,22 +244,14 @@ def _recorded_deadline(node: NodeFacts, judged: JudgedEvent) -> datetime | None:
     return date - policy.lead_time if date is not None and policy is not None else None
 
 
-def outside_from(
-    waiting: Iterable[tuple[JudgedEvent, StartTimes]], policies: NodePolicies
-) -> datetime | None:
-    """Return from when one of these events of a node starts a drain outside of windows, None if none does."""
-    found: list[datetime] = []
-    for judged, times in waiting:
-        policy = policies[judged.event.kind, judged.event.condition]
-        if policy is None or policy.outside_window is OutsideWindow.NEVER or times.earliest == FOREVER:
-            continue
-        if policy.outside_window is OutsideWindow.IMMEDIATELY:
-            found.append(times.earliest)
-        elif (judged.event.started or judged.event.date_unreadable) and not judged.event.kind.is_pause:
-            found.append(EARLIEST)
-        elif times.deadline is not None:
-            found.append(times.deadline)
-    return min(found, default=None)
+def exempt_beside(waiting: Iterable[tuple[JudgedEvent, StartTimes]]) -> Exemption:
+    """Return what a start for these events of a node does without; each counts from its earliest start on."""
+    return Exemption.of_all(
+        replace(judged.exempt, windows=None)
+        if times.earliest == FOREVER or judged.exempt.windows is None
+        else replace(judged.exempt, windows=max(judged.exempt.windows, times.earliest))
+        for judged, times in waiting
+    )
 
 
 def _taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:

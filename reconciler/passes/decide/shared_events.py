@@ -16,7 +16,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.values import replace
 from reconciler.passes.decide.known import look_safely
-from reconciler.passes.decide.scheduling import outside_from
+from reconciler.passes.decide.scheduling import exempt_beside
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
@@ -111,7 +111,7 @@ def _begin(facts: NodeFacts | None, name: str, id_: str, context: PassContext) -
     if judged.times is None:
         return _Begin(FOREVER, f"node {name} is not drained: {judged.because}")
     outlook = context.settings.calendar.outlook(context.now, facts.read.labels)
-    outside = outside_from([(judged, judged.times)], facts.policies)
+    outside = exempt_beside([(judged, judged.times)]).windows
     allowed = first_allowed(outlook, outside, max(judged.times.earliest, context.now))
     why = f": {judged.times.kept}" if judged.times.kept else ""
     if allowed is None:

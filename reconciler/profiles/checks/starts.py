@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
 from reconciler.model.limits import count_of
-from reconciler.model.moments import to_text
+from reconciler.model.moments import has_come, to_text
 from reconciler.model.node import Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.reconciler import FIND
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.checks.platform import settles
-from reconciler.profiles.judging import exempt_from, is_exempt
 from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Mode
@@ -119,7 +118,8 @@ def start_planned(situation: Situation) -> CheckResult:
     While no window is open, no place is free or a person keeps the drain waiting, the checks of these say so,
     and this one holds nothing.
     """
-    if is_exempt(situation) or not any(
+    unplanned_from = situation.exempt.places
+    if has_come(unplanned_from, situation.now) or not any(
         event.opening.allowed and not event.kept.waits for event in situation.undrained
     ):
         return passed()
@@ -139,8 +139,8 @@ def start_planned(situation: Situation) -> CheckResult:
     if first <= situation.now and situation.places.refusals(situation.node):
         return passed()
     if plan.planned_start is None:
-        return failed(plan.because, exempt_from(situation))
-    until = min(one for one in (plan.planned_start, exempt_from(situation)) if one)
+        return failed(plan.because, unplanned_from)
+    until = min(one for one in (plan.planned_start, unplanned_from) if one)
     starts = f"its drain {'would start' if plan.observed else 'starts'} at {to_text(plan.planned_start)}"
     if plan.missed:
         # Pods that stay do not make the start late.
@@ -186,9 +186,10 @@ def place_for(node: Node, situation: Situation) -> CheckResult | None:
     refusals = situation.places.refusals(node)
     if not refusals:
         return None
-    if is_exempt(situation):
+    exempt_from = situation.exempt.places
+    if has_come(exempt_from, situation.now):
         return passed(f"exempt from the budget: {'; '.join(refusals)}")
-    moments = (situation.places.eases_at, exempt_from(situation))
+    moments = (situation.places.eases_at, exempt_from)
     return failed("; ".join(refusals), min((one for one in moments if one), default=None))
 
 
@@ -206,10 +207,13 @@ def spacing_kept(situation: Situation) -> CheckResult:
     """
     if situation.record.drain is not None:
         return passed()
-    spacing, last = situation.settings.budget.spacing, situation.ledger.last_start
-    if spacing <= timedelta() or last is None or is_exempt(situation) or situation.now >= last + spacing:
+    spacing, last, now = situation.settings.budget.spacing, situation.ledger.last_start, situation.now
+    if spacing <= timedelta() or last is None or now >= last + spacing:
         return passed()
-    until = min(one for one in (last + spacing, exempt_from(situation)) if one)
+    exempt_from = situation.exempt.spacing
+    if has_come(exempt_from, now):
+        return passed()
+    until = min(one for one in (last + spacing, exempt_from) if one)
     reason = f"the last start was at {to_text(last)}, and budget.spacing is {format_duration(spacing)}"
     return failed(reason, until)
 

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
-from reconciler.model.schedule import StartTimes
+from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.profiles import budget
 from reconciler.profiles.schedule import Case, Limits, Outage, Scheduler
 from tests.support.builders import NOW, minutes
@@ -41,7 +41,7 @@ def work(monkeypatch: pytest.MonkeyPatch, number: int) -> int:
                 outlook,
                 lasts=minutes(32),
                 lead=minutes(15),
-                outside_from=deadline,
+                exempt=Exemption(windows=deadline),
                 outage=Outage(date=date, taken_down=date, back=date + minutes(12)),
             )
         )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
-from reconciler.model.schedule import StartTimes
+from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons
 from reconciler.profiles.budget import Booking, PlacesAhead
@@ -39,7 +39,7 @@ def case(draw: st.DrawFn) -> Case:
         StartTimes(deadline - minutes(draw(st.sampled_from((0, 10, 30, 60)))), deadline, deadline),
         ANY_TIME,
         lasts=minutes(30),
-        outside_from=deadline,
+        exempt=Exemption(windows=deadline),
         outage=Outage(
             date=date,
             taken_down=date if draw(st.booleans()) else None,
@@ -182,7 +182,7 @@ def test_of_two_at_one_moment_the_kind_that_loses_the_machine_goes_first(first: 
             StartTimes(NOW, deadline, deadline),
             ANY_TIME,
             lasts=minutes(30),
-            outside_from=deadline,
+            exempt=Exemption(windows=deadline),
             # The longer maintenance would give way if the kinds were the same.
             outage=Outage(
                 taken_down=date, back=date + minutes(60 if kinds[number ^ first] is Kind.REDEPLOY else 5)
