@@ -4,35 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from tests.laws.operations import changed, mutated
+from tests.laws.operations import code_of, instead, mutated, spots_of
 from tests.laws.places import DoesNotFit, Index
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An operation in a place: a function, class or constant of the program, or a file that is not Python."""
+    """An operation in a place of the program: a file, or a public function, class, method or constant."""
 
     place: str
     operation: str
 
-    @property
-    def name(self) -> str:
-        """The qualified name of the place, without its module."""
-        return self.place.rpartition(":")[2]
+    def found(self, index: Index) -> tuple[str, str]:
+        """Return the file of the code, and the name of its place there, "" for all of the file.
 
-    def file(self, index: Index) -> str:
-        """Return the file of the place. Raise DoesNotFit if it is missing, or stands in more than one."""
-        return self.place if "/" in self.place else index.file_of(self.place)
+        Code of Python that is not in its place is found where it moved to within the room: the folder of the
+        place and those below it. Raise DoesNotFit if it is not there once, or if the place is private.
+        """
+        code = code_of(self.operation)
+        if "/" in self.place:
+            file, name = self.place, ""
+        else:
+            if any(part.startswith("_") for part in self.place.replace(":", ".").split(".")):
+                raise DoesNotFit(f"{self.place} is private: name the file or the public function around it")
+            file, name = index.file_of(self.place), self.place.rpartition(":")[2]
+        if not file.endswith(".py"):
+            count = index.text(file).count(code)
+            if count != 1:
+                raise DoesNotFit(f"{code} is there {count} times")
+            return file, ""
+        room = index.room_of(file)
+        there = [(file, name, spot) for spot in spots_of(room.get(file, ""), name, code)] or [
+            (other, "", spot) for other, text in room.items() for spot in spots_of(text, "", code)
+        ]
+        if len(there) != 1:
+            files = ", ".join(dict.fromkeys(other for other, _, _ in there))
+            raise DoesNotFit(f"{code} is there {len(there)} times{files and f': {files}'}")
+        ((file, name, spot),) = there
+        instead(spot, self.operation)
+        return file, name
 
-    def apply(self, text: str) -> str:
-        """Return the text of the file after the edit. Raise DoesNotFit."""
-        if "/" not in self.place:
-            return mutated(text, self.name, self.operation)
+    def apply(self, file: str, name: str, text: str) -> str:
+        """Return the text of the file after the edit in the place of this name. Raise DoesNotFit."""
+        if file.endswith(".py"):
+            return mutated(text, name, self.operation)
         old, _, new = self.operation.partition(" ")[2].partition(" => ")
-        if text.count(old) != 1:
-            raise DoesNotFit(f"{old} is there {text.count(old)} times")
         return text.replace(old, new)
 
 
@@ -48,21 +65,13 @@ class Mutant:
     test: str
     edits: tuple[Edit, ...]
 
-    def files(self, index: Index, root: Path) -> dict[str, str]:
+    def files(self, index: Index) -> dict[str, str]:
         """Return the texts without the rule, by file. Raise DoesNotFit if an edit does not fit."""
         texts: dict[str, str] = {}
         for edit in self.edits:
-            file = edit.file(index)
-            texts[file] = edit.apply(texts.get(file) or (root / file).read_text(encoding="utf-8"))
+            file, name = edit.found(index)
+            texts[file] = edit.apply(file, name, texts.get(file) or index.text(file))
         return texts
-
-    def check(self, index: Index, root: Path) -> None:
-        """Raise DoesNotFit if an edit does not fit. This takes half of the time of `files`."""
-        match self.edits:
-            case (edit,) if "/" not in edit.place:
-                changed((root / edit.file(index)).read_text(encoding="utf-8"), edit.name, edit.operation)
-            case _:
-                self.files(index, root)
 
 
 def read(lines: Iterable[str]) -> Iterator[Mutant]:

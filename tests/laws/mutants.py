@@ -24,8 +24,7 @@ MUTANTS = tuple(
 
 def _where(mutant: Mutant, index: Index) -> str:
     try:
-        mutant.check(index, ROOT)
-        return ", ".join(dict.fromkeys(edit.file(index) for edit in mutant.edits))
+        return ", ".join(dict.fromkeys(edit.found(index)[0] for edit in mutant.edits))
     except DoesNotFit as error:
         return f"NOT FOUND: {error}"
 

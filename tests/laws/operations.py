@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,120 +14,141 @@ from tests.laws.places import BLOCKS, DoesNotFit, places, spans_of
 
 _BLOCKS = (*BLOCKS, "cases")
 _FRAMES: tuple[tuple[str, Callable[[Any], list[ast.AST]]], ...] = (
-    ("{}", lambda first: [first]),
     ("[{}]", lambda first: getattr(first.value, "elts", [])),
     ("try: pass\n{}", lambda first: first.handlers),
     ("match _:\n {}", lambda first: first.cases),
     ("_({})", lambda first: first.value.keywords),
     ("[_ {}]", lambda first: getattr(first.value, "generators", [])),
 )
-"""Where code can stand, and what it is there: a statement, an expression, an exception handler, a case, a
-keyword argument, a loop of a comprehension."""
+"""Where code that is no statement can stand, and what it is there: an expression, an exception handler, a
+case, a keyword argument, a loop of a comprehension."""
 _KINDS = (ast.stmt, ast.expr, ast.keyword, ast.comprehension, ast.ExceptHandler, ast.match_case)
 _PAIRED = (ast.Compare, ast.Dict, ast.arguments)
 """Their items do not go alone: each belongs to one of a second list."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
-    """A node and where it hangs."""
+class Spot:
+    """Nodes and where they hang: one, or statements that follow each other."""
 
-    node: ast.AST
+    nodes: list[ast.AST]
     parent: ast.AST
     field: str
     index: int | None
+    statement: ast.Module
+    """The module's statement around them, alone in a tree, and its lines."""
+    lines: tuple[int, int]
 
     def put(self, nodes: list[ast.AST]) -> None:
-        """Hang nodes where the node is."""
+        """Hang nodes where these are."""
         if self.index is not None:
-            getattr(self.parent, self.field)[self.index : self.index + 1] = nodes
+            getattr(self.parent, self.field)[self.index : self.index + len(self.nodes)] = nodes
         else:
             (new,) = nodes
             setattr(self.parent, self.field, new)
 
 
 def mutated(text: str, name: str, operation: str) -> str:
-    """Return the text of a file after an operation in the place of this name.
+    """Return the text of a file after an operation in the place of this name, "" for all of the file.
 
-    Code is compared as a syntax tree, so its format does not matter. `if late:` names the block with this
-    head. The module's statement around it loses its comments. Raise DoesNotFit unless the code is there once.
+    The module's statement around the code loses its comments. Raise DoesNotFit unless the code is there once.
     """
-    tree, (first, last) = changed(text, name, operation)
+    code = code_of(operation)
+    spots = list(spots_of(text, name, code))
+    if len(spots) != 1:
+        raise DoesNotFit(f"{code} is there {len(spots)} times")
+    spots[0].put(instead(spots[0], operation))
+    first, last = spots[0].lines
     lines = text.splitlines(keepends=True)
-    lines[first:last] = [f"{ast.unparse(tree)}\n"]
+    lines[first:last] = [f"{ast.unparse(spots[0].statement)}\n"]
     return "".join(lines)
 
 
-def changed(text: str, name: str, operation: str) -> tuple[ast.Module, tuple[int, int]]:
-    """Return what `mutated` writes as a syntax tree, and the lines that it replaces. Raise DoesNotFit."""
-    spans = spans_of(text).get(name, ())
-    if len(spans) != 1:
+def code_of(operation: str) -> str:
+    """Return the code that an operation removes."""
+    return operation.partition(" ")[2].partition(" => ")[0]
+
+
+def spots_of(text: str, name: str, code: str) -> Iterator[Spot]:
+    """Yield where code stands in a place of a file, "" for all of it. Raise DoesNotFit without the place.
+
+    Code is compared as a syntax tree, so its format does not matter. `if late:` is a block with this head,
+    `stop(); return` are statements that follow each other. A statement counts, not the expression that it
+    consists of.
+    """
+    spans = spans_of(text).get(name, [])
+    if name and len(spans) != 1:
         raise DoesNotFit(f"{name} is there {len(spans)} times")
-    ((first, last),) = spans
-    tree = ast.parse("".join(text.splitlines(keepends=True)[first:last]))
+    lines = text.splitlines(keepends=True)
+    # To look for a word takes much less time than to parse.
+    word = max(re.findall(r"\w+", code), key=len, default="")
+    wanted = [(reading, _shapes(reading, code)) for reading in _readings(code)]
+    for first, last in spans:
+        around = "".join(lines[first:last])
+        if word not in around:
+            continue
+        tree = ast.parse(around)
+        place = next(node for known, node in places(tree) if known == name)
+        for parent, field, index, node in _nodes(place):
+            for reading, shapes in wanted:
+                if type(node) is not type(reading[0]) or isinstance(parent, ast.Expr):
+                    continue
+                nodes = [node] if len(reading) == 1 else getattr(parent, field)[index:][: len(reading)]
+                if _shapes(nodes, code) == shapes:
+                    yield Spot(nodes, parent, field, index, tree, (first, last))
+
+
+def instead(spot: Spot, operation: str) -> list[ast.AST]:
+    """Return what an operation puts where its code stands. Raise DoesNotFit if it can't stand there."""
     verb, _, code = operation.partition(" ")
-    old, arrow, new = code.partition(" => ")
-    spot = _only(next(node for known, node in places(tree) if known == name), old)
+    _, arrow, new = code.partition(" => ")
+    statement = isinstance(spot.nodes[0], ast.stmt)
     match verb, arrow:
         case "drop", "" if spot.index is not None and not isinstance(spot.parent, _PAIRED):
-            spot.put([ast.Pass()] if isinstance(spot.node, ast.stmt) else [])
+            return [ast.Pass()] if statement else []
         case "swap", " => ":
-            spot.put(_instead(spot.node, new))
+            kind = next(kind for kind in _KINDS if isinstance(spot.nodes[0], kind))
+            nodes = next((reading for reading in _readings(new) if isinstance(reading[0], kind)), None)
+            if nodes is None:
+                raise DoesNotFit(f"{new} can't stand there")
+            # A head gets what stood in the block.
+            for block in _BLOCKS if new.endswith(":") else ():
+                if isinstance(getattr(spot.nodes[-1], block, None), list):
+                    setattr(nodes[-1], block, getattr(spot.nodes[-1], block))
+            return nodes
         case _:
             raise DoesNotFit(f"{operation} is not possible")
-    return tree, (first, last)
 
 
-def _only(place: ast.AST, code: str) -> _Spot:
-    """Return where code stands in its place. A statement counts, not the expression that it consists of."""
-    wanted = {(type(node), _shape(node)) for node in _readings(code)}
-    kinds = tuple(kind for kind, _ in wanted)
-    found = [
-        spot
-        for spot in _spots(place)
-        if isinstance(spot.node, kinds)
-        and not isinstance(spot.parent, ast.Expr)
-        and (type(spot.node), _shape(spot.node)) in wanted
-    ]
-    if len(found) != 1:
-        raise DoesNotFit(f"{code} is there {len(found)} times")
-    return found[0]
-
-
-def _spots(node: ast.AST) -> Iterator[_Spot]:
+def _nodes(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     for field, value in ast.iter_fields(node):
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST):
-                yield _Spot(child, node, field, index)
-                yield from _spots(child)
+                yield node, field, index, child
+                yield from _nodes(child)
 
 
-def _readings(code: str) -> Iterator[ast.AST]:
+def _readings(code: str) -> Iterator[list[ast.AST]]:
+    """Yield what code can be: statements, or one node of another kind."""
+    whole = f"{code} pass" if code.endswith(":") else code
+    # A block can't follow a semicolon, but a line.
+    for lines in (whole, whole.replace("; ", "\n")):
+        with suppress(SyntaxError):
+            yield list(ast.parse(lines).body)
+            break
     for frame, read in _FRAMES:
         with suppress(SyntaxError):
-            match ast.parse(frame.format(f"{code} pass" if code.endswith(":") else code)).body:
-                case [first]:
-                    yield from read(first)
+            match ast.parse(frame.format(whole)).body:
+                case [first] if len(nodes := read(first)) == 1:
+                    yield nodes
 
 
-def _instead(node: ast.AST, code: str) -> list[ast.AST]:
-    """Return what code is in the place of a node: nodes of its kind. A head gets what stood in the block."""
-    if isinstance(node, ast.stmt) and not code.endswith(":"):
-        return list(ast.parse(code).body)
-    kind = next(kind for kind in _KINDS if isinstance(node, kind))
-    new = next((reading for reading in _readings(code) if isinstance(reading, kind)), None)
-    if new is None:
-        raise DoesNotFit(f"{code} can't stand there")
-    for block in _BLOCKS if code.endswith(":") else ():
-        if isinstance(getattr(node, block, None), list):
-            setattr(new, block, getattr(node, block))
-    return [new]
-
-
-def _shape(node: ast.AST) -> str:
-    """Return a node as text, a block without what stands in it."""
-    head = copy.copy(node)
-    for block in _BLOCKS:
-        if isinstance(getattr(node, block, None), list):
-            setattr(head, block, [])
-    return ast.dump(head)
+def _shapes(nodes: list[ast.AST], code: str) -> list[str]:
+    """Return nodes as text, the last one without what stands in its block if the code is a head."""
+    *before, last = nodes
+    if code.endswith(":"):
+        last = copy.copy(last)
+        for block in _BLOCKS:
+            if isinstance(getattr(last, block, None), list):
+                setattr(last, block, [])
+    return [ast.dump(node) for node in (*before, last)]

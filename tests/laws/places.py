@@ -19,8 +19,8 @@ class DoesNotFit(Exception):
 
 
 def places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the qualified name and the node of each function, class, field and constant, `*` for all."""
-    yield "*", tree
+    """Yield the qualified name and the node of each function, class, field and constant, "" for the file."""
+    yield "", tree
     yield from _below(tree, "", local=False)
 
 
@@ -39,30 +39,39 @@ def _below(node: ast.AST, prefix: str, *, local: bool) -> Iterator[tuple[str, as
 
 @cache
 def spans_of(text: str) -> dict[str, list[tuple[int, int]]]:
-    """Return the lines of the module's statement around each place of a file, `*` with all lines.
+    """Return the lines of the module's statement around each place of a file, of all statements for "".
 
     Most rules share a file with others, and to parse it takes longer than to find a place in it.
     """
-    spans = defaultdict(list, {"*": [(0, len(text.splitlines()))]})
+    spans = defaultdict(list)
     for around in ast.parse(text).body:
         first = min(node.lineno for node in (around, *getattr(around, "decorator_list", ())))
-        for name, _ in _below(ast.Module([around], []), "", local=False):
+        for name, _ in places(ast.Module([around], [])):
             spans[name].append((first - 1, around.end_lineno or first))
     return dict(spans)
 
 
 class Index:
-    """The places of all Python files of the program."""
+    """The texts of all Python files of the program, and the places in them."""
 
     def __init__(self, root: Path = ROOT) -> None:
+        self._root = root
+        paths = sorted(path for folder in _FOLDERS for path in (root / folder).rglob("*.py"))
+        self._texts = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in paths}
         self._files: defaultdict[str, list[str]] = defaultdict(list)
-        for path in sorted(path for folder in _FOLDERS for path in (root / folder).rglob("*.py")):
-            file = path.relative_to(root).as_posix()
-            for name, spans in spans_of(path.read_text(encoding="utf-8")).items():
+        for file, text in self._texts.items():
+            for name, spans in spans_of(text).items():
                 self._files[name] += [file] * len(spans)
 
+    def text(self, file: str) -> str:
+        """Return the text of a file, of Python or not. Raise DoesNotFit if there is none."""
+        try:
+            return self._texts.get(file) or (self._root / file).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise DoesNotFit(f"there is no file {file}") from None
+
     def file_of(self, place: str) -> str:
-        """Return the file of a place: `Lock._take`, or `lease:Lock._take` where several files have one.
+        """Return the file of a place: `Lock.take`, or `lease:Lock.take` where several files have one.
 
         Before the colon stands the end of the module's dotted name. Raise DoesNotFit if not one file fits.
         """
@@ -71,6 +80,11 @@ class Index:
         if len(files) != 1:
             raise DoesNotFit(f"{place} is in {len(files)} files: {', '.join(files)}")
         return files[0]
+
+    def room_of(self, file: str) -> dict[str, str]:
+        """Return the texts of the files in the folder of a file and below it. The file may be gone."""
+        folder = file[: file.rindex("/") + 1]
+        return {other: text for other, text in self._texts.items() if other.startswith(folder)}
 
 
 def _ends_with(file: str, module: str) -> bool:

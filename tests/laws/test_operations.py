@@ -27,6 +27,9 @@ class Lock:
             free.sort()
         except (KeyError,
                 ValueError): free = ()
+        until = 3
+        while until:
+            until -= 1
         match now:
             case 1 | 2: free = names
         return self.give(free, now=now) if (free and self.patience
@@ -55,9 +58,30 @@ class Lock:
             id="handler",
         ),
         pytest.param("Lock.take", "swap now=now => now=0", "now=now", "now=0", id="keyword argument"),
-        pytest.param("Lock.patience", "swap 3 => 0", "= 3", "= 0", id="field"),
+        pytest.param("Lock.patience", "swap 3 => 0", "int = 3", "int = 0", id="field"),
         pytest.param("LIMIT", "drop 5", "(4, 5)", "(4)", id="constant"),
-        pytest.param("*", "drop LIMIT = min(4, 5)", "LIMIT = min(4, 5)", "pass", id="in the module"),
+        pytest.param("", "drop LIMIT = min(4, 5)", "LIMIT = min(4, 5)", "pass", id="in the file"),
+        pytest.param(
+            "",
+            "swap free = [name for name in names if name.free]; free.sort() => free.sort()",
+            "free = [name for name in names if name.free]",
+            "",
+            id="statements that follow each other",
+        ),
+        pytest.param(
+            "Lock.take",
+            "swap until = 3; while until: => while until:",
+            "until = 3",
+            "",
+            id="a block after a statement",
+        ),
+        pytest.param(
+            "Lock.take",
+            "swap if not names: return None => if not names: return names",
+            "return None",
+            "return names",
+            id="block with what stands in it",
+        ),
     ],
 )
 def test_an_operation_changes_its_code_and_nothing_else(
@@ -75,6 +99,12 @@ def test_an_operation_changes_its_code_and_nothing_else(
         pytest.param("Lock.give", "drop now", "Lock.give is there 0 times", id="no such place"),
         pytest.param("Lock.take", "drop names == 3", "names == 3 is there 0 times", id="no such code"),
         pytest.param("Lock.take", "drop names", "names is there 3 times", id="code that is there again"),
+        pytest.param(
+            "Lock.take",
+            "drop if not names: return",
+            "if not names: return is there 0 times",
+            id="other block",
+        ),
         pytest.param("Lock.take", "drop LIMIT", "drop LIMIT is not possible", id="half of a comparison"),
         pytest.param(
             "Lock.take", "swap free.sort()", "swap free.sort() is not possible", id="swap for nothing"
@@ -103,6 +133,68 @@ def test_a_place_is_found_in_whichever_file_it_is(tmp_path: Path) -> None:
         index.file_of("lease:take")
     with pytest.raises(DoesNotFit, match=r"^take.until is in 0 files: $"):
         index.file_of("take.until")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    """A room with a lock and its slots, and a room beside it."""
+    texts = {
+        "clients/lock.py": "class Lock:\n    def take(self): return held and free\n    def give(self): end()",
+        "clients/slots/slot.py": "def keep(slots): return free and slots",
+        "clients/slots/first.py": "def first(slots): return late and slots",
+        "beside.py": "def beside(): return over and free",
+    }
+    for file, text in texts.items():
+        (tmp_path / "reconciler" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "reconciler" / file).write_text(text, encoding="utf-8")
+    return Index(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "file", "name"),
+    [
+        pytest.param("Lock.take", "free", "lock.py", "Lock.take", id="in its place, and elsewhere too"),
+        pytest.param("Lock.take", "end()", "lock.py", "", id="in another function"),
+        pytest.param("Lock.take", "late", "slots/first.py", "", id="in a folder below"),
+        pytest.param("reconciler/clients/gone.py", "late", "slots/first.py", "", id="of a file that is gone"),
+    ],
+)
+def test_code_is_found_in_its_place_or_where_it_moved_to_within_the_room(
+    index: Index, place: str, code: str, file: str, name: str
+) -> None:
+    assert Edit(place, f"swap {code} => now").found(index) == (f"reconciler/clients/{file}", name)
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "reason"),
+    [
+        pytest.param(
+            "Lock.take",
+            "slots",
+            "slots is there 2 times: reconciler/clients/slots/first.py, reconciler/clients/slots/slot.py",
+            id="twice in the room",
+        ),
+        pytest.param(
+            "reconciler/clients/slots/slot.py", "held", "held is there 0 times", id="above the room"
+        ),
+        pytest.param("Lock.take", "over", "over is there 0 times", id="in the room beside"),
+        pytest.param("Lock.keep", "free", "Lock.keep is in 0 files: ", id="a place that is gone"),
+        *(
+            pytest.param(
+                place,
+                "end()",
+                f"{place} is private: name the file or the public function around it",
+                id=place,
+            )
+            for place in ("_Lock.take", "Lock._take", "Lock.__init__", "_lock:take")
+        ),
+    ],
+)
+def test_code_that_is_not_in_its_room_once_or_in_a_private_place_is_refused(
+    index: Index, place: str, code: str, reason: str
+) -> None:
+    with pytest.raises(DoesNotFit, match=f"^{re.escape(reason)}$"):
+        Edit(place, f"swap {code} => now").found(index)
 
 
 def test_a_list_names_a_test_and_below_it_its_rules_with_their_edits() -> None:

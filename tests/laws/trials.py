@@ -148,7 +148,7 @@ class _Tree:
         if mutant is None:
             return judged(self._run(trial.files), removed=False)
         try:
-            texts = mutant.files(self._index, self._where)
+            texts = mutant.files(self._index)
         except DoesNotFit as error:
             return Verdict.NOT_FOUND, str(error)
         with ExitStack() as undo:
