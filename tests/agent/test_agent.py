@@ -145,7 +145,7 @@ def test_the_pause_after_a_failure_counts_from_the_answer() -> None:
         return Answer(500)
 
     with stepped_agent(reread=NEVER, clock=clock) as world:
-        world.imds._next = late  # type: ignore[method-assign]  # the answer takes its time
+        world.imds.next_answer = late  # type: ignore[method-assign]  # the answer takes its time
 
         assert world.agent.step() == INTERVAL
 

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from reconciler.features.calendars.aks_maintenance import is_aks, parse_aks
-from reconciler.features.machines.agent_pools import _listed, _seen
-from reconciler.model.machine import Scope, vm_of
+from reconciler.features.machines.agent_pools import AgentPools
+from reconciler.model.machine import AKS as AKS_MACHINES
+from reconciler.model.machine import Machine, MachineRef, Scope
 from reconciler.sources.arm import source as arm
 from reconciler.sources.arm.source import Planned
+from tests.support.fakes.arm import RecordedArm
 
 SUB = "0b1f6471-1bf0-4dda-aec3-cb9272f09590"
 COMPUTE = f"/subscriptions/{SUB}/resourceGroups/MC_shop/providers/Microsoft.Compute"
@@ -141,6 +143,28 @@ def pool(**properties: object) -> dict[str, Any]:
     }
 
 
+VM = f"{COMPUTE}/virtualMachineScaleSets/aks-np-123-vmss/virtualMachines/0"
+MACHINES = [
+    {
+        "id": f"{AKS}/agentPools/np/machines/aks-np-123-vmss000000",
+        "name": "aks-np-123-vmss000000",
+        "type": "Microsoft.ContainerService/managedClusters/agentPools/machines",
+        "zones": ["1"],
+        "properties": {"network": {"ipAddresses": [{"ip": "10.0.0.1", "family": "IPv4"}]}, "resourceId": VM},
+    },
+    {"name": "aks-np-123-vmss000001", "properties": {"network": {}}},
+]
+"""The second one is being made, and has no VM yet."""
+
+
+def machine(document: dict[str, Any], node: str) -> Machine:
+    """Return the machine of a node of the pool with this document."""
+    arm = RecordedArm({"/np": document, "/np/machines": {"value": MACHINES}})
+    ref = MachineRef(node, "uid", AKS_MACHINES, node, pool="np", provider_id=f"azure://{VM}")
+    (found,) = AgentPools(AKS, arm).machines([ref])
+    return found
+
+
 TWO_SIZES = [{"size": "Standard_D2_v2", "count": 3}, {"size": "Standard_D2_v3", "count": 2}]
 
 
@@ -183,26 +207,17 @@ TWO_SIZES = [{"size": "Standard_D2_v2", "count": 3}, {"size": "Standard_D2_v3", 
     ],
 )
 def test_an_agent_pool(document: dict[str, Any], wanted: int | None, ready: int | None, busy: str) -> None:
-    found = _seen("np", document, "").pool
+    found = machine(document, "aks-np-123-vmss000000").pool
 
+    assert found is not None
     assert (found.wanted, found.ready, found.busy) == (wanted, ready, busy)
 
 
 def test_the_machines_of_a_pool() -> None:
-    vm = f"{COMPUTE}/virtualMachineScaleSets/aks-np-123-vmss/virtualMachines/0"
-    machine = {
-        "id": f"{AKS}/agentPools/np/machines/aks-np-123-vmss000000",
-        "name": "aks-np-123-vmss000000",
-        "type": "Microsoft.ContainerService/managedClusters/agentPools/machines",
-        "zones": ["1"],
-        "properties": {"network": {"ipAddresses": [{"ip": "10.0.0.1", "family": "IPv4"}]}, "resourceId": vm},
-    }
-    made_now = {"name": "aks-np-123-vmss000001", "properties": {"network": {}}}
-    found = _listed({"value": [machine, made_now], "nextLink": "https://example.com/?t=1"})
+    found = machine(pool(count=3), "aks-np-123-vmss000000")
 
-    assert {key: listed.name for key, listed in found.items()} == {
-        vm_of(f"azure://{vm}"): "aks-np-123-vmss000000"
-    }
+    assert (found.problem, found.name) == ("", "aks-np-123-vmss000000")
+    assert "has no machine of its name" in machine(pool(count=3), "aks-np-123-vmss000001").problem
 
 
 CONFIGURATIONS = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +11,10 @@ from typing import Any
 import pytest
 
 from reconciler.features.esx.client import PATIENCE, VCenterClient
-from reconciler.features.esx.power_client import KEPT, PAUSE, PowerClient, _Known
+from reconciler.features.esx.power_client import KEPT, PAUSE, PowerClient
 from reconciler.features.esx.settings import EsxSource, VCenter, VCenters
 from reconciler.features.esx.source import HostState
-from reconciler.features.esx.vm import Named, NodeVm
+from reconciler.features.esx.vm import Named
 from reconciler.model.content import Secret
 from reconciler.model.values import replace
 from tests.support.fakes.threads import Once, refused
@@ -183,14 +182,18 @@ def found(identity: str, values: dict[str, Any]) -> Any:
     return SimpleNamespace(obj=SimpleNamespace(_moId=identity), propSet=properties)
 
 
-def serve(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
-    """Let the client reach a vCenter with this property collector, without a network."""
+def content_of(collector: Any) -> Any:
+    """Return the content of a vCenter with this property collector."""
     from pyVmomi import vim
 
-    there = SimpleNamespace(propertyCollector=collector)
+    views = SimpleNamespace(CreateContainerView=lambda *_: vim.view.ContainerView("view-1"))
+    return SimpleNamespace(propertyCollector=collector, viewManager=views, rootFolder=None)
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> None:
+    """Let the client reach a vCenter with this property collector, without a network."""
+    there = content_of(collector)
     monkeypatch.setattr("reconciler.features.esx.client.VCenterSession", lambda *_: nullcontext(there))
-    view = vim.view.ContainerView("view-1")
-    monkeypatch.setattr("reconciler.features.esx.client._view", lambda _: view)
 
 
 @pytest.fixture
@@ -257,26 +260,32 @@ def test_more_objects_than_a_vcenter_can_have_are_a_problem(monkeypatch: pytest.
     assert one.seen == frozenset()
 
 
-class CountingClient(PowerClient):
-    """Counts how often it asks a vCenter, which answers, or is away."""
+class Counting:
+    """Counts how often a vCenter without VMs is asked, which answers, or is away."""
 
-    def __init__(self) -> None:
-        self.now, self.asked, self.problem = 0.0, 0, ""
-        super().__init__(section(server()), clock=lambda: self.now)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.asked, self.away = 0.0, 0, False
+        self._content = content_of(SimpleNamespace(RetrievePropertiesEx=lambda *_: None))
+        self._client = PowerClient(section(server()), clock=lambda: self.now)
+        monkeypatch.setattr("reconciler.features.esx.power_client.VCenterSession", self._session)
 
-    def _asked(self, there: VCenter, nodes: Sequence[Named], before: _Known | None) -> _Known:
+    def _session(self, *_: object) -> Any:
         self.asked += 1
-        return _Known(self.now, nodes={node: NodeVm() for node in nodes}, problem=self.problem)
+        if self.away:
+            raise TimeoutError
+        return nullcontext(self._content)
 
     def at(self, now: float, *names: str) -> int:
-        """Read these nodes, and return how often it has asked."""
+        """Read these nodes, and return how often vCenter was asked."""
         self.now = now
-        self.vms([Named(name, name) for name in names or ("a",)])
+        self._client.vms([Named(name, name) for name in names or ("a",)])
         return self.asked
 
 
-def test_an_answer_about_vms_counts_for_some_seconds_and_for_its_nodes_only() -> None:
-    there = CountingClient()
+def test_an_answer_about_vms_counts_for_some_seconds_and_for_its_nodes_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = Counting(monkeypatch)
     assert there.at(0) == 1
     assert there.at(KEPT - 0.1) == 1
     assert there.at(KEPT) == 2
@@ -284,11 +293,13 @@ def test_an_answer_about_vms_counts_for_some_seconds_and_for_its_nodes_only() ->
     assert there.at(KEPT + 2, "b") == 3
 
 
-def test_a_vcenter_that_is_away_is_left_alone_for_a_minute_whatever_is_asked() -> None:
-    there = CountingClient()
-    there.problem = "away"
+def test_a_vcenter_that_is_away_is_left_alone_for_a_minute_whatever_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = Counting(monkeypatch)
+    there.away = True
     assert there.at(0) == 1
     assert there.at(PAUSE - 1, "a", "b") == 1
-    there.problem = ""
+    there.away = False
     assert there.at(PAUSE) == 2
     assert there.at(PAUSE + 1) == 2

@@ -152,7 +152,7 @@ def test_a_file_that_gives_no_answer_does_not_hold_the_start(
         raise OSError("over")
 
     monkeypatch.setattr(history_file, "START", 0.1)
-    for name in ("_opened", "recent_cases"):
+    for name in ("check_output", "recent_cases"):
         monkeypatch.setattr(history_file, name, hang)
     assert kept(tmp_path / "history.jsonl").past(NOW, NOW) is None
     assert "gives no answer; the start goes on without it" in caplog.text

@@ -175,17 +175,18 @@ class FakeAgentPools(JsonLoopback):
         if found is None or pool is None:
             return _refused(404, "NotFound", f"Could not find the agent pool: {url.path}"), []
         if method == "GET" and not found[2]:
-            return self._read(pool), []
+            return self.read(pool), []
         if method == "GET" and found[2] == "/machines":
             return self._machines(pool, parse_qs(url.query)), []
         if method == "PUT" and not found[2]:
             return self._put(pool, headers, body)
         if method == "POST" and found[2] == "/deleteMachines":
-            return self._delete(pool, body)
+            return self.delete(pool, body)
         self.violations.append(f"{method} {target}: no such operation")
         return _refused(405, "MethodNotAllowed", method), []
 
-    def _read(self, pool: FakePool) -> JsonAnswer:
+    def read(self, pool: FakePool) -> JsonAnswer:
+        """Answer a read of the pool."""
         answer = 200, self._document(pool), {"ETag": f'"{pool.etag}"'} if self.etags else {}
         if pool.busy:
             pool.busy -= 1
@@ -247,7 +248,8 @@ class FakeAgentPools(JsonLoopback):
             reported.append(partial(self.added, name))
         return (200, self._document(pool), {}), reported
 
-    def _delete(self, pool: FakePool, body: Object) -> tuple[JsonAnswer, list[Callable[[], None]]]:
+    def delete(self, pool: FakePool, body: Object) -> tuple[JsonAnswer, list[Callable[[], None]]]:
+        """Delete the machines that a request names; return the answer, and what is called after it."""
         if pool.busy:
             return _refused(409, "OperationNotAllowed", BUSY), []
         going = [name for name in body.get("machineNames", []) if name in pool.names]

@@ -10,13 +10,13 @@ import pytest
 
 from reconciler import USER_AGENT
 from reconciler.features.machines import agent_pools
-from reconciler.features.machines.agent_pools import AgentPools, Pipeline, _same_server, connect
+from reconciler.features.machines.agent_pools import AgentPools, Pipeline, connect
 from reconciler.model.errors import CloudError, Conflict, LockLost
 from reconciler.model.machine import AKS, Machine, MachineRef, Pool, Remove, ScaleUp
 from reconciler.model.values import replace
 from tests.features.machines.fake_agent_pools import CLUSTER, MACHINE_GONE, FakeAgentPools, FakePool, vm_id
 from tests.support.controlplane import fill as pool_shape
-from tests.support.fakes.arm import BROKEN, FORBIDDEN, NO_TOKEN, THROTTLED, Refusal
+from tests.support.fakes.arm import BROKEN, FORBIDDEN, NO_TOKEN, THROTTLED, RecordedArm, Refusal
 
 AKS_NODE, ANOTHER, *_ = (pool_shape.Pool("np").node_name(number) for number in range(3))
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -312,14 +312,14 @@ def test_a_change_between_our_read_and_our_write_is_a_conflict(
 ) -> None:
     first, *_ = azure.pool("np", 3)
     action = ScaleUp(first, seen(pools, first), 4)
-    read = azure._read
+    read = azure.read
 
     def changed(pool: object) -> object:
         answer = read(pool)  # type: ignore[arg-type]  # passed through
         azure.pools["np"].etag += 1
         return answer
 
-    azure._read = changed  # type: ignore[method-assign,assignment]  # somebody else's hand
+    azure.read = changed  # type: ignore[method-assign,assignment]  # somebody else's hand
     with pytest.raises(Conflict, match="changed meanwhile: agent pool np: 412 PreconditionFailed"):
         pools.scale_up(action)
     assert azure.count() == 3
@@ -520,9 +520,6 @@ def test_the_token_follows_a_list_to_no_other_address(azure: FakeAgentPools, poo
     assert "at another address" in found.problem
 
 
-FIRST = "https://management.azure.com/subscriptions/s/x?api-version=1"
-
-
 @pytest.mark.parametrize(
     ("link", "same"),
     [
@@ -537,7 +534,13 @@ FIRST = "https://management.azure.com/subscriptions/s/x?api-version=1"
     ],
 )
 def test_a_list_goes_on_at_the_same_server_only(link: str, same: bool) -> None:
-    assert _same_server(link, FIRST) is same
+    page = {"value": [], "nextLink": link}
+    arm = RecordedArm({"/np": {"properties": {"count": 3}}, "/np/machines": page, link: {"value": []}})
+
+    (found,) = AgentPools(CLUSTER, arm).machines([ref(AKS_NODE)])
+
+    assert (link in arm.requests) is same
+    assert ("at another address" in found.problem) is not same
 
 
 def test_a_list_without_an_end_is_left(
@@ -583,13 +586,13 @@ def test_a_machine_that_another_client_deletes_meanwhile_is_gone(
 ) -> None:
     azure.pool("np", 4)
     machine = seen(pools, AKS_NODE)
-    delete = azure._delete
+    delete = azure.delete
 
     def first(pool: FakePool, body: Any) -> Any:
         pool.names.remove(AKS_NODE)
         return delete(pool, body)
 
-    azure._delete = first  # type: ignore[method-assign]  # somebody else is quicker
+    azure.delete = first  # type: ignore[method-assign]  # somebody else is quicker
     pools.remove(Remove(AKS_NODE, machine))
 
     assert azure.writes == ["POST np/deleteMachines"]

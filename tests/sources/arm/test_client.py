@@ -227,14 +227,14 @@ def test_one_scale_set_that_fails_leaves_the_others_alone(azure: FakeArm, refusa
 def test_a_failure_in_the_second_page_is_no_half_answer(azure: FakeArm) -> None:
     azure.uniform(*range(150))
 
-    pages = azure._list
+    pages = azure.list_page
 
     def cut(target: str, *rest: object) -> object:
         if "skip=" in target:
             return 500, {"error": {"code": "InternalServerError", "message": "flap"}}, {}
         return pages(target, *rest)  # type: ignore[arg-type]  # passed through
 
-    azure._list = cut  # type: ignore[method-assign,assignment]  # the fake's mood
+    azure.list_page = cut  # type: ignore[method-assign,assignment]  # the fake's mood
     (listing,) = asked(azure).ask([SET])
 
     assert "500" in listing.problem
@@ -266,14 +266,14 @@ def test_a_subscription_of_another_tenant_stops_no_other(azure: FakeArm) -> None
 
 def test_an_answer_that_is_too_large_harms_its_scope_only(azure: FakeArm) -> None:
     azure.uniform(1)
-    pages = azure._list
+    pages = azure.list_page
 
     def vast(target: str, *rest: object) -> object:
         if OTHER.scale_set in target:
             return 200, {"value": [], "nextLink": None, "pad": "x" * LARGEST}, {}
         return pages(target, *rest)  # type: ignore[arg-type]  # passed through
 
-    azure._list = vast  # type: ignore[method-assign,assignment]  # the fake's mood
+    azure.list_page = vast  # type: ignore[method-assign,assignment]  # the fake's mood
     first, second = asked(azure).ask([OTHER, SET])
 
     assert first.problem
@@ -400,22 +400,21 @@ def test_without_the_lock_nothing_is_started(azure: FakeArm) -> None:
 
 @pytest.mark.parametrize("cloud", ["Public", "China", "USGovernment"])
 def test_each_cloud_has_its_own_address(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_FEDERATED_TOKEN_FILE", "/var/run/secrets/azure/tokens/azure-identity-token")
-    monkeypatch.setenv("AZURE_TENANT_ID", "00000000-0000-0000-0000-000000000000")
-    monkeypatch.setenv("AZURE_CLIENT_ID", "00000000-0000-0000-0000-000000000000")
-    monkeypatch.delenv("AZURE_AUTHORITY_HOST", raising=False)
     addresses = {
         "Public": "https://management.azure.com",
         "China": "https://management.chinacloudapi.cn",
         "USGovernment": "https://management.usgovcloudapi.net",
     }
 
-    made = connect(cloud)(SUBSCRIPTION)
+    nowhere = arm.NoAzure()
+    monkeypatch.setattr(client, "credential", lambda _: nowhere)
+    monkeypatch.setattr(client, "transport", lambda: nowhere)
 
-    assert str(made._config.base_url).rstrip("/") == addresses[cloud]
-    (scope,) = made._config.credential_scopes
+    Arm(connect(cloud)).ask([SET])
+
+    assert {address.partition("/subscriptions/")[0] for address in nowhere.addresses} == {addresses[cloud]}
+    (scope,) = set(nowhere.scopes)
     assert scope.endswith(addresses[cloud].partition("://management")[2] + "/.default")
-    assert type(made._config.credential).__name__ == "WorkloadIdentityCredential"
 
 
 def test_an_incomplete_workload_identity_is_reported_and_nothing_is_raised(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from azure.core.credentials import AccessToken
+from azure.core.exceptions import ServiceRequestError
 from azure.core.pipeline import PipelineRequest
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.mgmt.compute import ComputeManagementClient
@@ -202,11 +205,13 @@ class FakeArm(JsonLoopback):
             if whole:
                 if query.get("$expand", "").casefold() != "instanceview":
                     self.violations.append(f"{target}: a list without the instance view")
-                return self._list(target, whole[1], self.scale_sets.get(whole[1]), int(query.get("skip", 0)))
+                return self.list_page(
+                    target, whole[1], self.scale_sets.get(whole[1]), int(query.get("skip", 0))
+                )
             if path == f"{begin}/providers/microsoft.compute/virtualmachines":
                 if query.get("statusonly") != "true":
                     self.violations.append(f"{target}: a list without status")
-                return self._list(target, "single VMs", self.singles, int(query.get("skip", 0)))
+                return self.list_page(target, "single VMs", self.singles, int(query.get("skip", 0)))
             view = re.fullmatch(
                 r"/subscriptions/[^/]+/resourcegroups/([^/]+)/providers/microsoft.compute"
                 r"/virtualmachines/([^/]+)/instanceview",
@@ -232,7 +237,8 @@ class FakeArm(JsonLoopback):
             return self._perform(path, inside)
         return 404, {"error": {"code": "NotFound", "message": target}}, {}
 
-    def _list(self, target: str, name: str, found: dict[str, FakeVm] | None, skip: int) -> JsonAnswer:
+    def list_page(self, target: str, name: str, found: dict[str, FakeVm] | None, skip: int) -> JsonAnswer:
+        """Answer one page of a list of VMs."""
         if not skip:
             self.lists.append(name)
         self.pages += 1
@@ -314,6 +320,57 @@ def compute(fake: FakeArm) -> Callable[[str], ComputeManagementClient]:
         )
 
     return make
+
+
+class RecordedArm:
+    """A client of Azure's public cloud that answers from documents; `requests` are the addresses so far.
+
+    A document has an address, or the end of the path of one.
+    """
+
+    def __init__(self, documents: Mapping[str, Any]) -> None:
+        self._documents = documents
+        self.requests: list[str] = []
+
+    def __call__(self) -> Any:
+        """Return the client itself: it is also what makes one."""
+        return self
+
+    def format_url(self, path: str) -> str:
+        """Return the address of a path, as the real client does."""
+        return f"https://management.azure.com{path}"
+
+    def send_request(self, request: Any, **_: Any) -> Any:
+        """Answer with the document of the longest path that fits."""
+        self.requests.append(request.url)
+        path = urlsplit(request.url).path
+        fitting = [each for each in self._documents if each == request.url or path.endswith(each)]
+        text = json.dumps(self._documents[max(fitting, key=len)])
+        return SimpleNamespace(status_code=200, headers={}, text=lambda: text, json=lambda: json.loads(text))
+
+
+class NoAzure:
+    """An identity and a transport in one, which notes `scopes` and `addresses` and gets no answer."""
+
+    def __init__(self) -> None:
+        self.scopes: list[str] = []
+        self.addresses: list[str] = []
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        """Give a token."""
+        self.scopes += scopes
+        return AccessToken(TOKEN, int(time.time()) + 3600)
+
+    def send(self, request: Any, **_: Any) -> Any:
+        """Fail, as without a network."""
+        self.addresses.append(request.url)
+        raise ServiceRequestError("no network")
+
+    def __enter__(self) -> NoAzure:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close nothing."""
 
 
 def provider_id(vm: int | str, scale_set: str = SCALE_SET) -> str:

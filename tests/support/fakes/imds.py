@@ -117,7 +117,8 @@ class FakeImds(Loopback):
         """Return once the last scripted answer was asked for."""
         wait_for("end of the script of IMDS", lambda: not self._script, seconds=seconds)
 
-    def _next(self) -> Answer:
+    def next_answer(self) -> Answer:
+        """Return the answer to the next request for the events."""
         with self._lock:
             if self._script:
                 return self._script.pop(0)
@@ -165,7 +166,7 @@ class FakeImds(Loopback):
 
             def do_GET(self) -> None:
                 refusal = self._note()
-                self._send(Answer(400, refusal.encode()) if refusal else fake._next())
+                self._send(Answer(400, refusal.encode()) if refusal else fake.next_answer())
 
             def do_POST(self) -> None:
                 refusal = self._note()

@@ -70,7 +70,7 @@ class RunningVCenter(Running):
 
         with self._content() as content:
             (found,) = (each for each in all_vms(content) if each.name == vm)
-            vim.VirtualMachine(found.id, content.propertyCollector._stub).Rename_Task(name)
+            vim.VirtualMachine(found.id, content.propertyCollector._GetStub()).Rename_Task(name)
             return found.uuid
 
     def power(self) -> dict[str, str]:
@@ -85,7 +85,7 @@ class RunningVCenter(Running):
 
         with self._content() as content:
             (found,) = (each for each in all_vms(content) if each.name == vm)
-            vim.VirtualMachine(found.id, content.propertyCollector._stub).PowerOffVM_Task()
+            vim.VirtualMachine(found.id, content.propertyCollector._GetStub()).PowerOffVM_Task()
         wait_for("its end", lambda: self.power()[vm] == OFF)
 
     def define_alarm(self, name: str) -> None:
@@ -108,7 +108,7 @@ class RunningVCenter(Running):
         )
         spec = vim.alarm.AlarmSpec(name=name, description="", enabled=True, expression=expression)
         with self._content() as content:
-            vim.alarm.Alarm(self._alarms.pop(), content.alarmManager._stub).ReconfigureAlarm(spec)
+            vim.alarm.Alarm(self._alarms.pop(), content.alarmManager._GetStub()).ReconfigureAlarm(spec)
 
     def alarm(self, host: str, name: str, *, on: bool = True) -> None:
         """Trigger a defined alarm for a host, or clear it."""
