@@ -1,4 +1,8 @@
-"""READ FIRST: one whole pass."""
+"""READ FIRST: one whole pass.
+
+`outside.reader` is what it reads of the cluster: `kubernetes/reader.py` in the plain way, which is enough to
+understand a pass, or `kubernetes/scale/cluster.py` for thousands of nodes. Both give the same.
+"""
 
 from __future__ import annotations
 

@@ -355,11 +355,11 @@ def _drained(
     """Carry out the orders until all drains have ended, or `stop` is set by a signal; return the drains."""
     from jobs.runtime.progress import Bars
     from reconciler.drain.drainer import Drainer
-    from reconciler.kubernetes.eviction import Evictions
+    from reconciler.kubernetes.scale.evictions import SharedEvictions
 
     complaints: list[str] = []
     connection, clock = ledger.connection, SystemClock()
-    evictions = Evictions(connection, guard=lambda: None, prefix=asked.options.prefix)
+    evictions = SharedEvictions(connection, guard=lambda: None, prefix=asked.options.prefix)
     observers = Observers().add(Surroundings("drain", {}, complaints.append))
     leading = Leading(
         connection,

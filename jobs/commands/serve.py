@@ -35,11 +35,11 @@ from jobs.runtime.process import (
 )
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
-from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Sighting
-from reconciler.kubernetes.node_store import NodeStore
+from reconciler.kubernetes.scale.beside import ThreadsBeside
+from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model.coverage import SettingsSeen
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase

@@ -19,13 +19,13 @@ from jobs.runtime.process import Leading, Observers, Passed, companions_of, evic
 from jobs.runtime.watchdog import Watchdog
 from reconciler import __version__
 from reconciler.drain.drainer.requests import refusal_reason
-from reconciler.kubernetes.beside import PATIENCE
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock, Sighting, read_rivals
-from reconciler.kubernetes.side_by_side import SideBySide
+from reconciler.kubernetes.scale.beside import PATIENCE
+from reconciler.kubernetes.scale.evictions import SharedEvictions
+from reconciler.kubernetes.scale.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
 from reconciler.model.errors import Late, ReconcilerError
@@ -301,7 +301,7 @@ class Acting:
         drainer.share(partial(self._read, evictions))
         return drainer
 
-    def _read(self, evictions: Evictions, node: str) -> NodeRead | None:
+    def _read(self, evictions: SharedEvictions, node: str) -> NodeRead | None:
         """Return the node as the last list for drains has it, None if that has no such node."""
         listed = evictions.listed(node)
         return NodeRead(listed[0], self._clock.now() - timedelta(seconds=listed[1])) if listed else None
@@ -342,7 +342,7 @@ def acting_now(connection: Connection, settings: Settings, now: datetime) -> Rec
     )
 
 
-class CountedEvictions(Evictions):
+class CountedEvictions(SharedEvictions):
     """Evictions, of which `refused` gets the reason of each refusal."""
 
     refused: Callable[[str], None]

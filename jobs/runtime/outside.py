@@ -13,13 +13,14 @@ from jobs.runtime.machines import MachineProviders
 from jobs.runtime.process import Ports, first, processes
 from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
-from reconciler.kubernetes.beside import ThreadsBeside
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import read_reconciler, read_rivals
-from reconciler.kubernetes.node_store import NodeStore
 from reconciler.kubernetes.of_namespace import with_own_pods
+from reconciler.kubernetes.scale.beside import ThreadsBeside
+from reconciler.kubernetes.scale.cluster import CachedCluster
+from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model.explanation import Examination
 from reconciler.model.polling import Listing
 from reconciler.model.ports import Drains, Notification, Outside, SourceClient, WritableOutside
@@ -56,7 +57,7 @@ class Wiring:
         """
         polled = PARTS.sources.polled
         self.beside = ThreadsBeside(came)
-        self.cluster = Cluster(
+        self.cluster = CachedCluster(
             connection,
             guard=guard,
             namespace=target.namespace,
@@ -104,6 +105,11 @@ class Wiring:
 
 
 _READ = frozenset(Outside.__struct_fields__)
+
+
+def cluster_of(connection: Connection, target: Target) -> Cluster:
+    """Return what reads all nodes and pods of a cluster of any size, outside of passes; it writes nothing."""
+    return CachedCluster(connection, namespace=target.namespace)
 
 
 def examined(

@@ -20,7 +20,7 @@ from watchfiles import watch
 from jobs.runtime.supervised import Ending, Supervised, Trouble, can_be_repeated, pause_after
 from jobs.runtime.watchdog import Watchdog
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.node_store import NodeStore, follow_nodes
+from reconciler.kubernetes.scale.node_store import NodeStore, follow_nodes
 from reconciler.model.node import Wanted
 from reconciler.settings.load import read_settings
 from reconciler.threads import start

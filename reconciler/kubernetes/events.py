@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from reconciler.kubernetes.connection import Connection, core
-from reconciler.kubernetes.wire.lists import json_format, list_all
+from reconciler.kubernetes.wire.formats import json_format
+from reconciler.kubernetes.wire.lists import list_all
 from reconciler.model import limits
 from reconciler.model.explanation import SeenEvent
 from reconciler.model.moments import from_text

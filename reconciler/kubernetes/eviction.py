@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from functools import partial
 from typing import Any, TypeVar
 
 from reconciler.http.retrying import Guard, read_only, write_until_settled
@@ -25,10 +22,9 @@ from reconciler.kubernetes.connection import (
     on_node,
 )
 from reconciler.kubernetes.json_patch import Patch, send_patch
-from reconciler.kubernetes.pod_watches import ALONE, NodePods, PodLists, SharedPods
-from reconciler.kubernetes.side_by_side import Together
 from reconciler.kubernetes.watching import KnownObjects, Watched, Watching
-from reconciler.kubernetes.wire.lists import budget_format, list_pods, pod_format
+from reconciler.kubernetes.wire.formats import budget_format, pod_format
+from reconciler.kubernetes.wire.lists import list_pods
 from reconciler.kubernetes.wire.reducing import owner_of, to_selector
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, decode
 from reconciler.model.errors import Conflict, NotFound, Rejected, Unreachable
@@ -190,9 +186,6 @@ def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> s
     return ""
 
 
-GATHER_LAST = 0.5
-"""Seconds for which the last look of a drain waits for those of others. No pod waits for it."""
-
 ATTACHMENTS = api("storage.k8s.io", "v1") / "volumeattachments"
 
 Value = TypeVar("Value")
@@ -234,59 +227,19 @@ def left(
 
 
 class Evictions:
-    """Evictor for the API server; safe for threads."""
+    """Evictor for the API server: a request for each read, a watch for each node; safe for threads.
 
-    def __init__(
-        self,
-        connection: Connection,
-        *,
-        guard: Guard | None = None,
-        prefix: str,
-        first: Callable[[], object] = lambda: None,
-    ) -> None:
-        """Use this connection and prefix of our keys, and call the guard before each write.
+    `scale/evictions.py` does the same for many nodes that drain at the same time.
+    """
 
-        Call `first` before each read. It may wait for what goes before drains.
-        """
+    def __init__(self, connection: Connection, *, guard: Guard | None = None, prefix: str) -> None:
+        """Use this connection and prefix of our keys, and call the guard before each write."""
         self._connection = connection
         self._guard = guard or read_only
-        self._first = first
         self._wanted = Wanted(frozenset({"Ready"}), prefix)
-        self._lock = threading.Lock()
-        self._watched = 0
-        pods, volumes = PodLists(connection), partial(attachments, connection)
-        together = partial(Together, many=self._many, sleep=connection.sleep)
-        self._listed: tuple[Mapping[str, Node], float] = {}, 0.0
-        self._nodes = together(self._node, self.cordoned, lambda: 2, turns=1)
-        lists = partial(together, pods.alone, pods.together, pods.enough)
-        self._shared = SharedPods(connection, lists(), pods.gone)
-        self._lists = lists(gather=GATHER_LAST)
-        self._volumes = together(
-            lambda node: volumes({node})[node], volumes, lambda: 2, turns=1, gather=GATHER_LAST
-        )
 
     def node(self, name: str) -> Node | None:
         """Return one node as it is now, with its Ready condition and our annotations; None if it is gone."""
-        self._first()
-        return self._nodes.of(name)
-
-    def listed(self, name: str) -> tuple[Node, float] | None:
-        """Return a node as the last list of cordoned nodes has it, and the seconds since it was requested.
-
-        None if that list does not have it.
-        """
-        nodes, read_at = self._listed
-        node = nodes.get(name)
-        return (node, time.monotonic() - read_at) if node is not None else None
-
-    def cordoned(self, names: Set[str]) -> Mapping[str, Node]:
-        """Return those of these nodes that are cordoned, by one list of all such; raises ClusterError."""
-        began = time.monotonic()
-        nodes = node_writing.read_cordoned(self._connection, self._wanted)
-        self._listed = nodes, began
-        return {name: nodes[name] for name in names & nodes.keys()}
-
-    def _node(self, name: str) -> Node | None:
         try:
             return node_writing.read_node(self._connection, name, self._wanted)
         except NotFound:
@@ -294,31 +247,11 @@ class Evictions:
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of one node, or of all, sorted by namespace and name."""
-        self._first()
-        if node is None or placement:
-            return list_pods(self._connection, node, placement=placement)
-        return tuple(sorted(self._lists.of(node).items, key=lambda pod: (pod.namespace, pod.name)))
+        return list_pods(self._connection, node, placement=placement)
 
     def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
-        """List, then watch the pods of one node; see Evictor. Watches of many nodes share a connection."""
-        return self._pods_of(node, on_node(node))
-
-    @contextmanager
-    def _pods_of(self, node: str, fields: str) -> Iterator[Iterator[PodChange]]:
-        with self._lock:
-            self._watched += 1
-        try:
-            # Of those that wait together, none has a watch of its own if they are too many.
-            self._first()
-            alone = self._watched <= ALONE
-            with self._alone(fields) if alone else NodePods(self._shared, node) as changes:
-                yield changes
-        finally:
-            with self._lock:
-                self._watched -= 1
-
-    def _alone(self, fields: str) -> AbstractContextManager[Iterator[PodChange]]:
-        watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=fields)
+        """List, then watch the pods of one node; see Evictor."""
+        watched = Watched(self._connection, PODS, pod_format(), lambda pod: pod.uid, fields=on_node(node))
         watching = Watching(self._connection, watched, KnownObjects(watched))
         return _mapped(watching, lambda pod: PodGone(pod.uid))
 
@@ -348,12 +281,7 @@ class Evictions:
 
     def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
         """Return the names of the VolumeAttachments that are still on the node; see Evictor."""
-        self._first()
-        return left(self._connection, self._volumes.of(node), staying)
-
-    def _many(self) -> int:
-        """Return of how many nodes much may be asked soon: more drain than have a watch of their own."""
-        return self._watched if self._watched > ALONE else 0
+        return left(self._connection, attachments(self._connection, {node})[node], staying)
 
 
 @contextmanager

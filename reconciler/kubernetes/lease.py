@@ -30,7 +30,8 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import CORE, JSON_PATCH, ApiPath, Connection, Request, api
 from reconciler.kubernetes.json_patch import Patch
 from reconciler.kubernetes.server_time import boottime
-from reconciler.kubernetes.wire.lists import json_format, list_all
+from reconciler.kubernetes.wire.formats import json_format
+from reconciler.kubernetes.wire.lists import list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
 from reconciler.model import limits
 from reconciler.model.coverage import SettingsSeen

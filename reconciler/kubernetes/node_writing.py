@@ -19,7 +19,7 @@ from reconciler.kubernetes.connection import NODES, PROTOBUF, STRATEGIC_PATCH, C
 from reconciler.kubernetes.json_patch import INVALID, Patch, send_patch
 from reconciler.kubernetes.objects import is_denied
 from reconciler.kubernetes.wire import protobuf, shapes
-from reconciler.kubernetes.wire.lists import list_all, node_format, node_metadata_format
+from reconciler.kubernetes.wire.formats import node_format
 from reconciler.model import limits
 from reconciler.model.errors import (
     ClusterError,
@@ -400,12 +400,6 @@ def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
 def _read(connection: Connection, name: str) -> bytes:
     request = Request("GET", NODES / name, accept=PROTOBUF)
     return patiently(lambda: connection.send(request), sleep=connection.sleep)
-
-
-def read_cordoned(connection: Connection, wanted: Wanted) -> Mapping[str, Node]:
-    """Read the metadata of all cordoned nodes, by name, with the wanted annotations."""
-    listed = list_all(connection, NODES, node_metadata_format(wanted), fields="spec.unschedulable=true")
-    return {node.name: replace(node, unschedulable=True) for node in listed.items}
 
 
 def _node_of(answer: bytes, wanted: Wanted) -> Node:

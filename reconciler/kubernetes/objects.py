@@ -9,7 +9,8 @@ import msgspec
 
 from reconciler.http.retrying import PATIENCE, Guard, patiently
 from reconciler.kubernetes.connection import ApiPath, Connection, Request
-from reconciler.kubernetes.wire.lists import json_format, list_all
+from reconciler.kubernetes.wire.formats import json_format
+from reconciler.kubernetes.wire.lists import list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta, Selector, Terms, decode
 from reconciler.model.errors import ClusterError, NotFound
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from reconciler.kubernetes.connection import Connection, budgets_in, core
-from reconciler.kubernetes.wire.lists import budget_format, list_all, pod_format
+from reconciler.kubernetes.wire.formats import budget_format, pod_format
+from reconciler.kubernetes.wire.lists import list_all
 from reconciler.model.errors import ClusterError
 from reconciler.model.explanation import Examination
 from reconciler.model.pod import Pod

@@ -25,7 +25,8 @@ from reconciler.kubernetes.connection import (
     read_status,
 )
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import Format, list_all, newest
+from reconciler.kubernetes.wire.formats import Format
+from reconciler.kubernetes.wire.lists import list_all, newest
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,8 @@ from reconciler.http.failures import decode_json
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Connection, Request, api
-from reconciler.kubernetes.wire.lists import json_format, list_all
+from reconciler.kubernetes.wire.formats import json_format
+from reconciler.kubernetes.wire.lists import list_all
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, Forbidden, NotFound, Rejected

@@ -10,7 +10,8 @@ import msgspec
 
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import PODS, VOLUMES, Connection, api, on_node
-from reconciler.kubernetes.wire.lists import json_format, list_all
+from reconciler.kubernetes.wire.formats import json_format
+from reconciler.kubernetes.wire.lists import list_all
 from reconciler.kubernetes.wire.reducing import requirement
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model.errors import Unreachable

@@ -31,7 +31,7 @@ from functools import partial
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.scale.evictions import SharedEvictions
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
 from tests.bench import bare
 from tests.support.controlplane.api import Api
@@ -214,7 +214,7 @@ def _cpu() -> float:
 
 def _ours(plane: ControlPlane, nodes: list[str]) -> None:
     connection = Connection(str(plane.kubeconfig))
-    evictor = Evictions(connection, guard=lambda: None, prefix="node-maintenance.dev")
+    evictor = SharedEvictions(connection, guard=lambda: None, prefix="node-maintenance.dev")
     uids = {node: plane.api.get("nodes", node)["metadata"]["uid"] for node in nodes}
     drainer = Drainer(evictor, SystemClock())
     options = DrainOptions(evict_empty_dir=True, evict_unmanaged=True)

@@ -20,7 +20,7 @@ from functools import partial
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import NODES, PROTOBUF, STRATEGIC_PATCH, Connection, Request
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import node_format
+from reconciler.kubernetes.wire.formats import node_format
 from reconciler.model.errors import Conflict
 from reconciler.model.node import Node, Wanted
 from reconciler.model.writes import NodeWrite, node_write

@@ -10,8 +10,10 @@ import pytest
 import urllib3
 
 from reconciler.kubernetes.connection import NODES, Connection
-from reconciler.kubernetes.node_store import NodeStore, follow_nodes
-from reconciler.kubernetes.wire.lists import count_all, list_all, list_pods, node_format
+from reconciler.kubernetes.scale.node_store import NodeStore, follow_nodes
+from reconciler.kubernetes.scale.pages import count_all
+from reconciler.kubernetes.wire.formats import node_format
+from reconciler.kubernetes.wire.lists import list_all, list_pods
 from reconciler.model.node import Wanted
 from tests.bench.scale.many import Many
 from tests.bench.scale.protocols import percentile

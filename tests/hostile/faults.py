@@ -15,7 +15,7 @@ from random import Random
 import urllib3
 
 from reconciler.kubernetes import lease
-from reconciler.kubernetes.cluster import NAMESPACE
+from reconciler.kubernetes.reader import NAMESPACE
 from tests.hostile import attacks
 from tests.hostile.instances import Instance, Instances
 from tests.hostile.streams import Bender

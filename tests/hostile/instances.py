@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from reconciler.kubernetes import lease
-from reconciler.kubernetes.cluster import NAMESPACE
+from reconciler.kubernetes.reader import NAMESPACE
 from tests.real.passes.processes import ENFORCE, ROOT, Running
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.processes import wait_for

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.runtime import behind
 from jobs.runtime.behind import FAILED, Behind, OnceBeside
-from reconciler.kubernetes.beside import ThreadsBeside
+from reconciler.kubernetes.scale.beside import ThreadsBeside
 from reconciler.model.errors import LockLost
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification

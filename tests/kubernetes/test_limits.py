@@ -21,7 +21,8 @@ from reconciler.kubernetes.connection import (
     Request,
 )
 from reconciler.kubernetes.watching import LARGEST_EVENT, KnownObjects, Watched, Watching, events
-from reconciler.kubernetes.wire.lists import list_all, node_format, pod_format
+from reconciler.kubernetes.wire.formats import node_format, pod_format
+from reconciler.kubernetes.wire.lists import list_all
 from reconciler.model.errors import Forbidden, Rejected, TooLarge, Unreachable
 from reconciler.model.node import Wanted
 from reconciler.model.pod import Pod

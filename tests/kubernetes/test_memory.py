@@ -12,8 +12,10 @@ import pytest
 
 from reconciler.kubernetes.connection import BUDGETS, CORE, LARGEST, PODS
 from reconciler.kubernetes.objects import OnlyMetadata
+from reconciler.kubernetes.scale.pages import list_streamed
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import budget_format, json_format, list_all, pod_format
+from reconciler.kubernetes.wire.formats import budget_format, json_format, pod_format
+from reconciler.kubernetes.wire.lists import ListResult, list_all
 from reconciler.kubernetes.wire.reducing import CLAIMS, LABELS, PREFERENCES
 from reconciler.model.errors import TooLarge, Unreachable
 from reconciler.model.limits import NAME
@@ -23,6 +25,10 @@ from tests.support.shapes import encoded, field
 from tests.support.stub import JSON, PROTOBUF, Answer, Asked, Stub, StubMaker, json_answer
 
 pytestmark = pytest.mark.heavy
+
+Listing = Callable[..., ListResult[Any]]
+
+in_both_ways = pytest.mark.parametrize("listing", [list_all, list_streamed])
 
 
 SIZE = 250 << 10
@@ -79,16 +85,19 @@ CHILD = """
     from reconciler.kubernetes.connection import Connection
     from reconciler.kubernetes.connection import BUDGETS, PODS
     from reconciler.kubernetes.objects import OnlyMetadata
-    from reconciler.kubernetes.wire.lists import budget_format, json_format, list_all, pod_format
+    from reconciler.kubernetes.wire.formats import budget_format, json_format, pod_format
+    from reconciler.kubernetes.scale.pages import list_streamed
+    from reconciler.kubernetes.wire.lists import list_all
 
     def growth(config, kind, accept, count):
         connection = Connection(config)
         form, path = (pod_format(), PODS) if kind == "Pod" else (budget_format(), BUDGETS)
+        listing = list_streamed
         if accept == "application/json":
-            form = json_format(OnlyMetadata, lambda one: one.metadata.name)
-        one = list_all(connection, path, form, fields="one").items
+            form, listing = json_format(OnlyMetadata, lambda one: one.metadata.name), list_all
+        one = listing(connection, path, form, fields="one").items
         tracemalloc.start()
-        found = list_all(connection, path, form).items
+        found = listing(connection, path, form).items
         assert len(one) == 1 and len(found) == count
         return tracemalloc.get_traced_memory()[1] >> 10
 
@@ -255,11 +264,12 @@ def test_pages_are_chosen_by_the_bytes_of_what_was_listed(
 
     server, connection = stub(answer)
 
-    assert len(list_all(connection, PODS, pod_format()).items) == sum(limits)
+    assert len(list_streamed(connection, PODS, pod_format()).items) == sum(limits)
     assert [int(asked.query["limit"]) for asked in server.asked] == limits
 
 
-def test_a_page_without_objects_changes_nothing(stub: StubMaker) -> None:
+@in_both_ways
+def test_a_page_without_objects_changes_nothing(stub: StubMaker, listing: Listing) -> None:
     def answer(asked: Asked) -> Answer:
         token = "" if asked.number == 2 else str(asked.number + 1)
         listed = field(1, field(2, "7") + field(3, token))
@@ -267,7 +277,7 @@ def test_a_page_without_objects_changes_nothing(stub: StubMaker) -> None:
 
     server, connection = stub(answer)
 
-    assert list_all(connection, PODS, pod_format()).items == []
+    assert listing(connection, PODS, pod_format()).items == []
     assert {asked.query["limit"] for asked in server.asked} == {"100"}
 
 
@@ -279,11 +289,12 @@ def test_an_object_that_is_too_large_alone_is_refused_and_pages_shrink_to_it(stu
     assert [asked.query["limit"] for asked in server.asked] == ["4", "2", "1"]
 
 
-def test_a_list_that_never_goes_on_ends(stub: StubMaker) -> None:
+@in_both_ways
+def test_a_list_that_never_goes_on_ends(stub: StubMaker, listing: Listing) -> None:
     document = {"kind": "PodDisruptionBudgetList", "metadata": {"continue": "again"}, "items": []}
     # It ends here, so that the test fails at once where the list would be asked for without end.
     last = {"kind": "PodDisruptionBudgetList", "metadata": {}, "items": []}
     server, connection = stub(lambda _: json_answer(document if len(server.asked) < 5 else last))
 
     with pytest.raises(Unreachable, match="has no end"):
-        list_all(connection, BUDGETS, budget_format())
+        listing(connection, BUDGETS, budget_format())

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.kubernetes.connection import JSON, NODES, Connection
-from reconciler.kubernetes.node_store import NodeChange, NodeStore
+from reconciler.kubernetes.scale.node_store import NodeChange, NodeStore
 from reconciler.kubernetes.watching import Watched, Watching
 from reconciler.model.node import Node, Wanted
 from reconciler.model.ports import Followed

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from reconciler.drain.ahead import PodsAhead
-from reconciler.kubernetes import cluster as reading
-from reconciler.kubernetes.beside import ThreadsBeside
-from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.node_store import NodeStore
-from reconciler.kubernetes.side_by_side import SideBySide
+from reconciler.kubernetes.scale import cluster as reading
+from reconciler.kubernetes.scale.beside import ThreadsBeside
+from reconciler.kubernetes.scale.cluster import CachedCluster
+from reconciler.kubernetes.scale.node_store import NodeStore
+from reconciler.kubernetes.scale.side_by_side import SideBySide
 from reconciler.model import ports
 from reconciler.model.errors import Late, Unreachable
 from reconciler.model.instructions import PersonHold, Word
@@ -83,11 +83,11 @@ _PROTOCOLS = (
 
 
 @pytest.fixture(scope="module")
-def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedCluster]:
     """A client of an API server that answers nothing."""
     with closing(Stub(lambda _: Answer(hang=True))) as stub:
         kubeconfig = stub.write_kubeconfig(tmp_path_factory.mktemp("silent") / "kubeconfig")
-        yield Cluster(Connection(str(kubeconfig)), guard=lambda: None, beside=ThreadsBeside())
+        yield CachedCluster(Connection(str(kubeconfig)), guard=lambda: None, beside=ThreadsBeside())
 
 
 def test_every_read_is_known() -> None:
@@ -96,7 +96,7 @@ def test_every_read_is_known() -> None:
 
 
 @pytest.mark.parametrize("name", READS)
-def test_no_read_of_the_cluster_holds_a_pass(silent: Cluster, name: str) -> None:
+def test_no_read_of_the_cluster_holds_a_pass(silent: CachedCluster, name: str) -> None:
     silent._beside.begins(PATIENCE)
     began = time.monotonic()
     with suppress(Late):
@@ -124,7 +124,9 @@ class _Passes:
         self.there, self.settings = there, builders.settings(text)
         self.connection = Connection(str(there.kubeconfig))
         self.beside = ThreadsBeside()
-        self.cluster = Cluster(self.connection, guard=lambda: None, store=NodeStore(), beside=self.beside)
+        self.cluster = CachedCluster(
+            self.connection, guard=lambda: None, store=NodeStore(), beside=self.beside
+        )
         self.world = world_of()
         self.outside = replace(
             self.world.outside,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROPERTIES = ("tests/kubernetes/test_glancing.py", "tests/kubernetes/test_paths.py")
+PROPERTIES = ("tests/kubernetes/scale/test_glances.py", "tests/kubernetes/test_paths.py")
 FAST_CLOCK = """
 import time
 

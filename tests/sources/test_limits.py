@@ -10,7 +10,7 @@ import pytest
 from reconciler.kubernetes import ledger, maintenances
 from reconciler.kubernetes.objects import OnlyMetadata
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import budget_format, json_format, node_format, pod_format
+from reconciler.kubernetes.wire.formats import budget_format, json_format, node_format, pod_format
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
 from reconciler.model import scheduled_events as imds

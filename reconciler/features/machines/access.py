@@ -15,7 +15,8 @@ from reconciler.http.retrying import Guard, patiently, read_only
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import BUDGETS, PODS, ApiPath, Connection, Request, api
 from reconciler.kubernetes.json_patch import Patch, send_patch
-from reconciler.kubernetes.wire.lists import budget_format, list_all, list_pods
+from reconciler.kubernetes.wire.formats import budget_format
+from reconciler.kubernetes.wire.lists import list_all, list_pods
 from reconciler.kubernetes.wire.shapes import ObjectMeta, OwnerReference
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized, Unreachable
 from reconciler.model.limits import count_of

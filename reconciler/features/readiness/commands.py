@@ -11,13 +11,12 @@ from jobs import options
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
-from jobs.runtime.outside import reconciler_of
+from jobs.runtime.outside import cluster_of, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.features.readiness.dry_evictions import ask_webhooks
 from reconciler.features.readiness.findings import Readiness
 from reconciler.features.readiness.judging import readiness_of
 from reconciler.features.readiness.report import as_markdown, as_text, to_document
-from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.workloads import Volumes
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.selector import EVERYTHING, LabelSelector
@@ -69,7 +68,7 @@ def _readiness(
     target: Target, settings: Settings, selector: LabelSelector, *, ask: bool
 ) -> tuple[Readiness, Reconciler]:
     with connected(target) as connection:
-        cluster, webhooks = Cluster(connection, namespace=target.namespace), partial(ask_webhooks, connection)
+        cluster, webhooks = cluster_of(connection, target), partial(ask_webhooks, connection)
         clock = connection.time.now
         reconciler = reconciler_of(connection, target, settings)
         answer = readiness_of(

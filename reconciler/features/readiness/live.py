@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from jobs.runtime.environment import Target
+from jobs.runtime.outside import cluster_of
 from reconciler.features.readiness.findings import Readiness
 from reconciler.features.readiness.judging import readiness_of
 from reconciler.features.readiness.report import readiness_part
-from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection, Request, Stream
 from reconciler.kubernetes.workloads import Volumes
 from reconciler.model.errors import ClusterError, NoThread, Rejected
@@ -31,7 +31,7 @@ LONGEST = 120.0
 
 def read_readiness(connection: Connection, target: Target, settings: Settings) -> Readiness:
     """Return what would keep nodes from a drain now; raises ClusterError."""
-    cluster = Cluster(connection, namespace=target.namespace)
+    cluster = cluster_of(connection, target)
     return readiness_of(cluster, Volumes(connection), settings, connection.time.now)
 
 

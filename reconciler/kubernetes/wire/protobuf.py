@@ -6,14 +6,14 @@ Field numbers are part of the API and never change. They come from the files gen
 replaces a .proto file and its build step. A line is `name number type`; `*` repeats, `<V>` is a map from
 string to V. `GlancedNode` is a Node of which most messages stay encoded: they are compared, not read.
 
-Lists are cut from the stream item by item, so that memory stays flat. The body is `k8s\\0`, then a
-runtime.Unknown. Its field 2 (raw) holds the list: ListMeta (1) and the items (2), one after the other
-(kubernetes.io, API concepts, "Protobuf encoding").
+A body is `k8s\\0`, then a runtime.Unknown. Its field 2 (raw) holds the object, or the list: ListMeta (1) and
+the items (2), one after the other (kubernetes.io, API concepts, "Protobuf encoding"). Every list has the same
+form, so `List` leaves its items encoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
@@ -34,6 +34,9 @@ TypeMeta
 ListMeta
   resourceVersion 2 string
   continue 3 string
+List
+  metadata 1 ListMeta
+  items 2 *bytes
 ObjectMeta
   name 1 string
   namespace 3 string
@@ -271,6 +274,7 @@ def _message(name: str) -> Any:
 Unknown = _message("Unknown")
 TypeMeta = _message("TypeMeta")
 ListMeta = _message("ListMeta")
+List = _message("List")
 Status = _message("Status")
 WatchEvent = _message("WatchEvent")
 Node = _message("Node")
@@ -286,8 +290,6 @@ CHUNK = 1 << 18
 
 LARGEST = 4 << 20
 """Bytes of one piece. etcd stores no object above 1.5 MiB, so a greater length than this is garbage."""
-
-_BYTES = 2
 
 
 class Cutter:
@@ -352,75 +354,45 @@ class Cutter:
         self._buffer, self._at = b"".join(pieces), 0
 
 
-def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) -> Iterator[memoryview]:
-    """Yield each item of a list of that kind, still encoded; pass the ListMeta to `meta`.
-
-    A piece is valid until the next one is requested. Raises Unreachable if the stream is cut, Rejected if it
-    is another kind or broken.
-    """
-    cutter = Cutter(read)
-    if cutter.take(len(MAGIC)) != MAGIC:
-        raise Rejected("the answer has the content type of protobuf, but does not begin as Kubernetes' does")
-    listed = False
-    while not cutter.ended():
-        tag = cutter.varint()
-        if tag == _tag(1, _BYTES):
-            found = _parse(TypeMeta, cutter.take(cutter.varint())).kind
-            if found != kind:
-                raise Rejected(f"asked for a {kind}, the answer is a {found or 'thing without a kind'}")
-        elif tag == _tag(2, _BYTES):
-            yield from _list_items(cutter, cutter.varint(), meta)
-            listed = True
-        else:
-            _skip(cutter, tag)
-    if not listed:
-        raise Unreachable("the stream ended before its list began")
-
-
 def unwrapped(frame: bytes | memoryview) -> bytes:
     """Return the content of a `k8s\\0` envelope, still encoded."""
-    if frame[: len(MAGIC)] != MAGIC:
-        raise Rejected("the answer has the content type of protobuf, but does not begin as Kubernetes' does")
-    raw: bytes = _parse(Unknown, frame[len(MAGIC) :]).raw
+    raw: bytes = _envelope(frame).raw
     return raw
+
+
+def read_list(body: bytes, kind: str) -> tuple[Any, Sequence[bytes]]:
+    """Return the ListMeta of a list of that kind, and its items, still encoded.
+
+    Raises Rejected if it is another kind or broken.
+    """
+    envelope = _envelope(memoryview(body))
+    check_kind(kind, envelope.typeMeta.kind)
+    listed = _parse(List, envelope.raw)
+    if not listed.HasField("metadata"):
+        raise Rejected(f"the {kind} has no metadata")
+    return listed.metadata, listed.items
+
+
+def check_kind(kind: str, answered: str) -> None:
+    """Raise Rejected if the answer is of another kind than was requested."""
+    if answered != kind:
+        raise Rejected(f"asked for a {kind}, the answer is a {answered or 'thing without a kind'}")
+
+
+def check_magic(begin: bytes | memoryview) -> None:
+    """Raise Rejected if a body does not begin as Kubernetes' protobuf does."""
+    if begin != MAGIC:
+        raise Rejected("the answer has the content type of protobuf, but does not begin as Kubernetes' does")
+
+
+def _envelope(frame: bytes | memoryview) -> Any:
+    check_magic(frame[: len(MAGIC)])
+    return _parse(Unknown, frame[len(MAGIC) :])
 
 
 def parse(kind: Any, encoded: bytes | memoryview) -> Any:
     """Decode one message; Rejected if it is broken."""
     return _parse(kind, encoded)
-
-
-def _list_items(cutter: Cutter, length: int, meta: Callable[[Any], None]) -> Iterator[memoryview]:
-    end = cutter.position + length
-    item = _tag(2, _BYTES)
-    while cutter.position < end:
-        tag = cutter.varint()
-        if tag == item:
-            yield cutter.take(cutter.varint())
-        elif tag == _tag(1, _BYTES):
-            meta(_parse(ListMeta, cutter.take(cutter.varint())))
-        else:
-            _skip(cutter, tag)
-    if cutter.position != end:
-        raise Rejected("the protobuf is broken: an item goes beyond the end of its list")
-
-
-def _skip(cutter: Cutter, tag: int) -> None:
-    match tag & 7:
-        case 0:
-            cutter.varint()
-        case 1:
-            cutter.take(8)
-        case 2:
-            cutter.take(cutter.varint())
-        case 5:
-            cutter.take(4)
-        case other:
-            raise Rejected(f"the protobuf is broken: a field of wire type {other}")
-
-
-def _tag(number: int, wire_type: int) -> int:
-    return number << 3 | wire_type
 
 
 def _parse(kind: Any, encoded: bytes | memoryview) -> Any:

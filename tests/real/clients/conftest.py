@@ -7,6 +7,7 @@ import pytest
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.scale.evictions import SharedEvictions
 from reconciler.model.node import Wanted
 from tests.support.controlplane.server import ControlPlane
 
@@ -29,6 +30,13 @@ def ours(connection: Connection) -> Cluster:
 
 
 @pytest.fixture
-def evictions(connection: Connection) -> Evictions:
-    """Evicts without a lock."""
-    return Evictions(connection, guard=lambda: None, prefix=PREFIX)
+def evictions(connection: Connection, request: pytest.FixtureRequest) -> Evictions:
+    """Evicts without a lock, for many nodes if a test does not choose."""
+    made: type[Evictions] = getattr(request, "param", SharedEvictions)
+    return made(connection, guard=lambda: None, prefix=PREFIX)
+
+
+alone_and_shared = pytest.mark.parametrize(
+    "evictions", [Evictions, SharedEvictions], indirect=True, ids=["alone", "shared"]
+)
+"""Runs a test for drains that read for themselves, and for those that share what they read."""

@@ -1,4 +1,8 @@
-"""What a pass reads and writes besides nodes; and that reading writes nothing."""
+"""The contract of what a pass reads: the plain way and the one for thousands of nodes give the same.
+
+Lists have theirs in `test_lists.py`. Law 20 is that of the store: `test_following.py` compares what
+follows from it with what follows from the plain way, after any changes.
+"""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -9,12 +13,14 @@ import pytest
 
 from reconciler import USER_AGENT
 from reconciler.drain.workloads import GROUP_LABELS, group_of
-from reconciler.kubernetes import cluster as reading
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.node_store import NodeStore
+from reconciler.kubernetes.connection import LARGEST, Connection
+from reconciler.kubernetes.scale import cluster as reading
+from reconciler.kubernetes.scale.cluster import CachedCluster
+from reconciler.kubernetes.scale.node_store import NodeStore
+from reconciler.kubernetes.wire import protobuf
 from reconciler.model import limits
-from reconciler.model.errors import Unauthorized
+from reconciler.model.errors import NotFound, Rejected, Unauthorized
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
@@ -23,12 +29,29 @@ from tests.support.controlplane import workloads
 from tests.support.controlplane.fill import fill
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
-from tests.support.stub import Answer, StubMaker, json_answer, status
+from tests.support.shapes import encoded, envelope, field
+from tests.support.stub import PROTOBUF, Answer, Asked, StubMaker, json_answer, status
 
 AGENT = "node-maintenance-agent"
 OURS = "node-maintenance"
 _NUMBERS = count()
+
+Made = type[Cluster]
+
 START = datetime(2026, 11, 21, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.fixture(params=[Cluster, CachedCluster], ids=["plain", "at scale"])
+def made(request: pytest.FixtureRequest) -> Made:
+    """Return the class of the cluster, of which each test is run for both."""
+    chosen: Made = request.param
+    return chosen
+
+
+@pytest.fixture
+def ours(connection: Connection, made: Made) -> Cluster:
+    """Reads, and writes without a lock."""
+    return made(connection, guard=lambda: None)
 
 
 def test_nodes_come_sorted_by_name_and_reduced(cluster: ControlPlane, ours: Cluster) -> None:
@@ -39,6 +62,70 @@ def test_nodes_come_sorted_by_name_and_reduced(cluster: ControlPlane, ours: Clus
     assert {condition.type for node in found for condition in node.conditions} <= WANTED.conditions
     assert all(key.startswith(PREFIX) for node in found for key in node.annotations)
     assert all(node.allocatable == {} for node in found)
+
+
+def test_each_look_shows_the_nodes_as_they_are_now(cluster: ControlPlane, ours: Cluster) -> None:
+    first, second = sorted(fill(cluster.kubeconfig, nodes=2))
+    before = {node.name: node for node in ours.nodes(WANTED)}
+    cluster.api.patch("nodes", first, {"spec": {"unschedulable": True}})
+    cluster.api.delete("nodes", second)
+
+    (now,) = ours.nodes(WANTED)
+    assert (now.name, now.uid, now.unschedulable) == (first, before[first].uid, True)
+    assert now.resource_version != before[first].resource_version
+    assert ours.node(first, WANTED) == now
+    with pytest.raises(NotFound):
+        ours.node(second, WANTED)
+
+
+def test_what_is_no_name_of_a_node_is_not_asked_for(made: Made, stub: StubMaker) -> None:
+    server, connection = stub(lambda _: Answer())
+
+    with pytest.raises(NotFound, match="no node's name"):
+        made(connection).node("../pods", WANTED)
+    assert server.asked == []
+
+
+def test_what_no_object_should_have_harms_no_other(made: Made, stub: StubMaker) -> None:
+    """Texts that are no UTF-8, times that no calendar has, annotations without end."""
+    record = f"{PREFIX}/record"
+    ready = protobuf.NodeCondition(type="Ready", status="True")
+    ready.lastHeartbeatTime.seconds = 2**62
+    broken = protobuf.Node(metadata={"name": "a"}, status={"conditions": [ready]})
+    text = broken.SerializeToString() + field(1, field(12, field(1, record) + field(2, b"\xff")))
+    long = encoded(protobuf.Node(), {"metadata": {"name": "b", "annotations": {record: "x" * 200_000}}})
+    listed = field(1, field(2, "7")) + field(2, text) + field(2, long)
+    _, connection = stub(lambda _: Answer(envelope("NodeList", listed), content_type=PROTOBUF))
+
+    first, second = made(connection).nodes(WANTED)
+    assert (first.name, first.annotations[record]) == ("a", "\N{REPLACEMENT CHARACTER}")
+    assert first.conditions[0].unreadable == ("heartbeat",)
+    assert len(second.annotations[record]) < 200_000
+
+
+def test_a_list_larger_than_any_answer_may_be_is_read_in_smaller_pages(made: Made, stub: StubMaker) -> None:
+    count, large = 20, field(1, field(3, "default") + field(12, field(1, "a") + field(2, "x" * (1 << 20))))
+
+    def answer(asked: Asked) -> Answer:
+        done = int(asked.query.get("continue", "0"))
+        last = min(done + int(asked.query["limit"]), count)
+        meta = field(2, "7") + field(3, str(last) if last < count else "")
+        names = (f"p{number:02}" for number in range(done, last))
+        pods = b"".join(field(2, large + field(1, field(1, name))) for name in names)
+        return Answer(envelope("PodList", field(1, meta) + pods), content_type=PROTOBUF)
+
+    _, connection = stub(answer)
+
+    assert [pod.name for pod in made(connection).pods()] == [f"p{number:02}" for number in range(count)]
+
+
+def test_an_object_larger_than_any_may_be_is_refused(made: Made, stub: StubMaker) -> None:
+    pod = field(2, field(1, field(1, "p") + field(12, field(1, "a") + field(2, "x" * LARGEST))))
+    body = envelope("PodList", field(1, field(2, "7")) + pod)
+    _, connection = stub(lambda _: Answer(body, content_type=PROTOBUF))
+
+    with pytest.raises(Rejected):
+        made(connection).pods()
 
 
 def test_pods_of_one_node_and_of_all(cluster: ControlPlane, ours: Cluster) -> None:
@@ -95,20 +182,20 @@ def namespace(cluster: ControlPlane) -> str:
 
 
 def test_agents_that_are_all_ready_cost_one_request(
-    cluster: ControlPlane, connection: Connection, namespace: str
+    made: Made, cluster: ControlPlane, connection: Connection, namespace: str
 ) -> None:
     fill(cluster.kubeconfig, nodes=2)
     install(cluster, namespace)
     wait_for("agents", lambda: ready_agents(cluster, namespace) == 2)
     before = datetime.now(UTC)
 
-    assert Cluster(connection, agent_namespace=namespace).agents() == Agents(installed=True)
+    assert made(connection, agent_namespace=namespace).agents() == Agents(installed=True)
     asked = cluster.audit_entries(USER_AGENT, since=before)
     assert [entry.resource for entry in asked] == ["daemonsets"]
 
 
 def test_a_node_whose_agent_is_not_ready_is_named(
-    cluster: ControlPlane, connection: Connection, namespace: str
+    made: Made, cluster: ControlPlane, connection: Connection, namespace: str
 ) -> None:
     names = fill(cluster.kubeconfig, nodes=2)
     install(cluster, namespace)
@@ -119,12 +206,12 @@ def test_a_node_whose_agent_is_not_ready_is_named(
     cluster.api.patch("pods", name, conditions, namespace, subresource="status")
     wait_for("one agent", lambda: ready_agents(cluster, namespace) == 1)
 
-    found = Cluster(connection, agent_namespace=namespace).agents()
+    found = made(connection, agent_namespace=namespace).agents()
     assert found == Agents(installed=True, not_ready=frozenset({names[1]}))
 
 
 def test_a_node_on_which_the_agents_pod_is_missing_is_not_covered(
-    cluster: ControlPlane, connection: Connection, namespace: str
+    made: Made, cluster: ControlPlane, connection: Connection, namespace: str
 ) -> None:
     names = fill(cluster.kubeconfig, nodes=2)
     install(cluster, namespace)
@@ -138,7 +225,7 @@ def test_a_node_on_which_the_agents_pod_is_missing_is_not_covered(
     cluster.api.delete("pods", pods[names[1]]["metadata"]["name"], namespace, grace=0)
     wait_for("one agent", lambda: ready_agents(cluster, namespace) == 1)
 
-    found = Cluster(connection, agent_namespace=namespace).agents()
+    found = made(connection, agent_namespace=namespace).agents()
     assert found == Agents(installed=True, covered=frozenset({names[0]}))
 
 
@@ -210,7 +297,7 @@ def test_a_pass_that_follows_at_once_has_the_ledger_of_the_pass_before(
 ) -> None:
     monkeypatch.setattr(reading, "LEDGER_FOR", seconds)
     cluster.api.create_namespace(OURS)
-    following = Cluster(connection, guard=lambda: None, store=NodeStore())
+    following = CachedCluster(connection, guard=lambda: None, store=NodeStore())
     other = Cluster(connection, guard=lambda: None)
 
     def read() -> datetime | None:
@@ -253,27 +340,27 @@ def test_a_ledger_that_cant_be_read_is_not_taken_for_an_empty_one(
     assert ours.ledger() == Ledger(last_start=now)
 
 
-def test_a_pass_that_may_not_list_nodes_has_no_rights(stub: StubMaker) -> None:
+def test_a_pass_that_may_not_list_nodes_has_no_rights(made: Made, stub: StubMaker) -> None:
     _, connection = stub(lambda _: status(403, "Forbidden"))
 
     with pytest.raises(Unauthorized):
-        Cluster(connection).nodes(WANTED)
+        made(connection).nodes(WANTED)
 
 
-def test_what_may_not_be_read_of_others_is_a_problem(stub: StubMaker) -> None:
+def test_what_may_not_be_read_of_others_is_a_problem(made: Made, stub: StubMaker) -> None:
     _, connection = stub(lambda _: status(403, "Forbidden", "no"))
-    cluster = Cluster(connection)
+    cluster = made(connection)
 
     assert "no" in cluster.agents().problem
     assert "no" in cluster.remediator().problem
 
 
 def test_reading_changes_nothing_and_asks_for_no_node_twice(
-    cluster: ControlPlane, connection: Connection
+    made: Made, cluster: ControlPlane, connection: Connection
 ) -> None:
     fill(cluster.kubeconfig, nodes=3)
     before = datetime.now(UTC)
-    reader = Cluster(connection)
+    reader = made(connection)
     reader.nodes(WANTED)
     reader.pods()
     reader.budgets()
@@ -287,12 +374,12 @@ def test_reading_changes_nothing_and_asks_for_no_node_twice(
     assert len(asked) == 7
 
 
-def test_a_reader_cant_write(connection: Connection) -> None:
+def test_a_reader_cant_write(made: Made, connection: Connection) -> None:
     with pytest.raises(RuntimeError, match="guard"):
-        Cluster(connection).write_ledger(Ledger(datetime.now(UTC)))
+        made(connection).write_ledger(Ledger(datetime.now(UTC)))
 
 
-def agents_of(stub: StubMaker, pods: list[dict[str, Any]]) -> Agents:
+def agents_of(made: Made, stub: StubMaker, pods: list[dict[str, Any]]) -> Agents:
     """What is made of the agent's pods when the DaemonSet says that some are not ready."""
 
     def answer(asked: Any) -> Answer:
@@ -301,7 +388,7 @@ def agents_of(stub: StubMaker, pods: list[dict[str, Any]]) -> Agents:
         return Answer(json.dumps({"kind": "PodList", "items": pods}).encode())
 
     _, connection = stub(answer)
-    return Cluster(connection).agents()
+    return made(connection).agents()
 
 
 def agent(node: str, ready: str) -> dict[str, Any]:
@@ -313,8 +400,8 @@ def agent(node: str, ready: str) -> dict[str, Any]:
     }
 
 
-def test_while_the_agent_is_rolled_out_one_ready_pod_a_node_is_enough(stub: StubMaker) -> None:
-    found = agents_of(stub, [agent("a", "True"), agent("a", "False"), agent("b", "False")])
+def test_while_the_agent_is_rolled_out_one_ready_pod_a_node_is_enough(made: Made, stub: StubMaker) -> None:
+    found = agents_of(made, stub, [agent("a", "True"), agent("a", "False"), agent("b", "False")])
 
     assert found.not_ready == {"b"}
 
@@ -329,7 +416,7 @@ def test_while_the_agent_is_rolled_out_one_ready_pod_a_node_is_enough(stub: Stub
     ],
 )
 def test_a_node_that_the_daemon_set_leaves_out_is_not_covered(
-    stub: StubMaker, labels: dict[str, str], covered: set[str] | None
+    made: Made, stub: StubMaker, labels: dict[str, str], covered: set[str] | None
 ) -> None:
     listed = [{"metadata": {"name": "a"}}, {"metadata": {"name": "b", "labels": labels}}]
 
@@ -341,7 +428,7 @@ def test_a_node_that_the_daemon_set_leaves_out_is_not_covered(
         return Answer(json.dumps({"kind": "PodList", "items": [agent("a", "True")]}).encode())
 
     _, connection = stub(answer)
-    cluster = Cluster(connection)
+    cluster = made(connection)
     cluster.nodes(WANTED)
 
     assert cluster.agents().covered == covered
@@ -361,13 +448,13 @@ def test_the_versions_of_the_api_server_and_of_kubelets_are_read(
     assert ours.node(name, WANTED).kubelet_version == status["kubeletVersion"]
 
 
-def test_a_version_without_end_is_cut(stub: StubMaker) -> None:
+def test_a_version_without_end_is_cut(made: Made, stub: StubMaker) -> None:
     _, connection = stub(lambda _: json_answer({"gitVersion": "v" * 9000}))
 
-    assert len(Cluster(connection).server_version().text) <= limits.NAME
+    assert len(made(connection).server_version().text) <= limits.NAME
 
 
-def test_a_version_that_may_not_be_read_is_a_problem(stub: StubMaker) -> None:
+def test_a_version_that_may_not_be_read_is_a_problem(made: Made, stub: StubMaker) -> None:
     _, connection = stub(lambda _: status(403, "Forbidden", "forbidden"))
 
-    assert "forbidden" in Cluster(connection).server_version().problem
+    assert "forbidden" in made(connection).server_version().problem

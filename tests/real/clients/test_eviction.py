@@ -12,7 +12,7 @@ from reconciler.kubernetes.objects import DeploymentSpec, RollingUpdate, Strateg
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
 from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
-from tests.real.clients.conftest import PREFIX
+from tests.real.clients.conftest import PREFIX, alone_and_shared
 from tests.support.controlplane import workloads
 from tests.support.controlplane.api import ApiError, Object
 from tests.support.controlplane.fill import fill
@@ -135,6 +135,7 @@ def test_a_lost_lock_evicts_deletes_and_restarts_nothing(
     assert "deletionTimestamp" not in found
 
 
+@alone_and_shared
 def test_one_node_as_it_is_now(evictions: Evictions, web: Pod) -> None:
     found = evictions.node(web.node)
 
@@ -143,6 +144,7 @@ def test_one_node_as_it_is_now(evictions: Evictions, web: Pod) -> None:
     assert evictions.node("nobody") is None
 
 
+@alone_and_shared
 def test_attachments_of_one_node(cluster: ControlPlane, evictions: Evictions) -> None:
     for name, node in (("a", "one"), ("b", "two")):
         spec = {"attacher": "disk.csi.azure.com", "nodeName": node, "source": {"persistentVolumeName": name}}
@@ -151,6 +153,7 @@ def test_attachments_of_one_node(cluster: ControlPlane, evictions: Evictions) ->
     assert evictions.attachments("one") == ("a",)
 
 
+@alone_and_shared
 def test_attachments_without_those_of_claims_whose_pods_stay(
     cluster: ControlPlane, evictions: Evictions
 ) -> None:

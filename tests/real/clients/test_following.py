@@ -14,10 +14,11 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.pass_loop import NodeWatcher
 from jobs.runtime.supervised import Ending
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.node_store import NodeStore
+from reconciler.kubernetes.reader import Reader
+from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
-from reconciler.model.ports import Outside
+from reconciler.model.ports import AtOnce
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
@@ -33,18 +34,15 @@ WANTED = wanted(SETTINGS, PARTS)
 
 
 class _Both:
-    """A process that follows the nodes, and one that lists them."""
+    """A process that follows the nodes, and one that lists them in the plain way."""
 
     def __init__(self, connection: Connection) -> None:
         self.nodes, self._store = NodeStore(), Store(PARTS)
-        self._follows = self._reader(connection, self.nodes)
-        self._lists = self._reader(connection, None)
-
-    @staticmethod
-    def _reader(connection: Connection, nodes: NodeStore | None) -> Outside:
-        wiring = Wiring(connection, Target(), nodes=nodes)
+        wiring = Wiring(connection, Target(), nodes=self.nodes)
         # What it reads ahead depends on what it has read before.
-        return replace(wiring.to_read(SETTINGS), ahead=None)
+        self._follows = replace(wiring.to_read(SETTINGS), ahead=None)
+        reader = Reader(connection, memories=PARTS.sources.polled)
+        self._lists = replace(self._follows, reader=reader, beside=AtOnce())
 
     def listed(self) -> dict[str, Node]:
         """All nodes as a list has them."""

@@ -1,8 +1,9 @@
-"""The big lists: what the API server has is read, and a broken answer is never taken for a short list."""
+"""Lists, plain and streamed, read what the API server has, and take no broken answer for a short list."""
 
 import json
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -10,15 +11,11 @@ from hypothesis import strategies as st
 
 from reconciler.kubernetes.connection import BUDGETS, GONE, NODES, PODS, ApiPath, Connection, Request
 from reconciler.kubernetes.objects import OnlyMetadata
+from reconciler.kubernetes.scale import pages
+from reconciler.kubernetes.scale.pages import list_streamed
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import (
-    Format,
-    budget_format,
-    json_format,
-    list_all,
-    node_format,
-    pod_format,
-)
+from reconciler.kubernetes.wire.formats import Format, budget_format, json_format, node_format, pod_format
+from reconciler.kubernetes.wire.lists import ListResult, list_all
 from reconciler.model.errors import ClusterError, Rejected, Unreachable
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
@@ -41,6 +38,10 @@ SELECTORS: tuple[shapes.Object, ...] = (
         }
     },
 )
+Listing = Callable[..., ListResult[Any]]
+
+in_both_ways = pytest.mark.parametrize("listing", [list_all, list_streamed])
+
 WITH_CAPACITY = Wanted(WANTED.conditions, PREFIX, capacity=True)
 
 
@@ -63,11 +64,9 @@ def test_how_the_stream_is_cut_into_chunks_changes_nothing(
     documents: list[shapes.Object], sizes: list[int]
 ) -> None:
     body = shapes.as_protobuf("NodeList", documents)
-    whole = [bytes(item) for item in protobuf.items(reader_of(body, []), "NodeList", lambda _: None)]
+    whole = [bytes(item) for item in pages.items(reader_of(body, []), "NodeList", lambda _: None)]
 
-    assert whole == [
-        bytes(item) for item in protobuf.items(reader_of(body, sizes), "NodeList", lambda _: None)
-    ]
+    assert whole == [bytes(item) for item in pages.items(reader_of(body, sizes), "NodeList", lambda _: None)]
 
 
 @given(st.lists(shapes.nodes, min_size=1, max_size=3), st.data())
@@ -79,21 +78,24 @@ def test_a_body_that_ends_early_is_an_error_and_not_a_shorter_list(
     end = data.draw(st.integers(0, len(body) - 5))
 
     with pytest.raises((Unreachable, Rejected)):
-        list(protobuf.items(reader_of(body[:end], []), "NodeList", lambda _: None))
+        list(pages.items(reader_of(body[:end], []), "NodeList", lambda _: None))
+    with pytest.raises(Rejected):
+        protobuf.read_list(body[:end], "NodeList")
 
 
 @given(st.binary(max_size=60))
 def test_garbage_is_refused_in_our_own_words(body: bytes) -> None:
     for whole in (body, b"k8s\x00" + body, shapes.envelope("NodeList", body)):
-        try:
-            for item in protobuf.items(reader_of(whole, []), "NodeList", lambda _: None):
+        with suppress(ClusterError):
+            for item in pages.items(reader_of(whole, []), "NodeList", lambda _: None):
                 node_format(WANTED).read(item)
-        except ClusterError:
-            pass
+        with suppress(ClusterError):
+            node_format(WANTED).page(whole)
 
 
+@in_both_ways
 def test_what_a_real_server_says_in_json_is_read_in_protobuf(
-    cluster: ControlPlane, connection: Connection
+    listing: Listing, cluster: ControlPlane, connection: Connection
 ) -> None:
     fill(cluster.kubeconfig, nodes=7)
     cluster.api.patch("nodes", fill_name(cluster), {"metadata": {"annotations": {f"{PREFIX}/record": "{}"}}})
@@ -103,7 +105,7 @@ def test_what_a_real_server_says_in_json_is_read_in_protobuf(
 
     def same(kind: str, path: ApiPath, form: Format[Value]) -> bool:
         """Whether both formats have the same; only where both were read at the same moment."""
-        one = list_all(connection, path, form, page=3)
+        one = listing(connection, path, form, page=3)
         two = json.loads(connection.send(Request("GET", path)))
         if one.resource_version != two["metadata"]["resourceVersion"]:
             return False
@@ -120,17 +122,17 @@ def test_what_a_real_server_says_in_json_is_read_in_protobuf(
     # kwok keeps writing to the objects that it manages, so both reads must be of the same moment.
     wait_for("two reads of the same nodes", lambda: same("Node", NODES, nodes))
     wait_for("two reads of the same pods", lambda: same("Pod", PODS, pods))
-    found = list_all(connection, NODES, nodes, page=3).items
+    found = listing(connection, NODES, nodes, page=3).items
     assert len(found) == 7
     assert all(node.ready and node.allocatable["cpu"] == "7820m" and node.zone for node in found)
     assert [node.annotations for node in found if node.annotations] == [{f"{PREFIX}/record": "{}"}]
     wait_for("two reads of the same budgets", lambda: same("PodDisruptionBudget", BUDGETS, budget_format()))
-    budgets = {one.name: one for one in list_all(connection, BUDGETS, budget_format(), page=2).items}
+    budgets = {one.name: one for one in listing(connection, BUDGETS, budget_format(), page=2).items}
     assert [str(budgets[f"b{number}"].selector) for number in range(3)] == ["None", "", "app=web,!tier"]
     assert all(one.unhealthy_always and one.resource_version for one in budgets.values())
     wait_for("the status of a budget", lambda: _budget(connection, "b2").expected == 3)
     assert _budget(connection, "b2").desired == 1
-    assert all(pod.spec.empty_dir for pod in list_all(connection, PODS, pods).items)
+    assert all(pod.spec.empty_dir for pod in listing(connection, PODS, pods).items)
 
 
 def _budget(connection: Connection, name: str) -> PodDisruptionBudget:
@@ -143,14 +145,15 @@ def fill_name(cluster: ControlPlane) -> str:
     return str(cluster.api.list("nodes", metadata_only=True)[0]["metadata"]["name"])
 
 
-def test_pages_are_put_together(stub: StubMaker) -> None:
+@in_both_ways
+def test_pages_are_put_together(listing: Listing, stub: StubMaker) -> None:
     def answer(asked: Asked) -> Answer:
         page = int(asked.query.get("continue", "0"))
         body = encode([{"metadata": {"name": f"n{page}"}}], str(page + 1) if page < 2 else "")
         return Answer(body, content_type=PROTOBUF)
 
     server, connection = stub(answer)
-    listed = list_all(connection, NODES, node_format(WANTED), page=1)
+    listed = listing(connection, NODES, node_format(WANTED), page=1)
 
     assert [node.name for node in listed.items] == ["n0", "n1", "n2"]
     assert listed.resource_version == "7"
@@ -162,7 +165,8 @@ def encode(items: list[shapes.Object], token: str = "") -> bytes:
     return shapes.as_protobuf("NodeList", items, token)
 
 
-def test_a_list_whose_rest_was_compacted_away_is_read_again(stub: StubMaker) -> None:
+@in_both_ways
+def test_a_list_whose_rest_was_compacted_away_is_read_again(listing: Listing, stub: StubMaker) -> None:
     def answer(asked: Asked) -> Answer:
         if asked.number == 1:
             return status(GONE, "Expired", "The provided continue parameter is too old")
@@ -171,18 +175,20 @@ def test_a_list_whose_rest_was_compacted_away_is_read_again(stub: StubMaker) -> 
 
     server, connection = stub(answer)
 
-    assert [node.name for node in list_all(connection, NODES, node_format(WANTED)).items] == ["n"]
+    assert [node.name for node in listing(connection, NODES, node_format(WANTED)).items] == ["n"]
     assert [asked.query.get("continue") for asked in server.asked] == [None, "more", None]
 
 
-def test_a_list_that_is_always_compacted_away_is_given_up(stub: StubMaker) -> None:
+@in_both_ways
+def test_a_list_that_is_always_compacted_away_is_given_up(listing: Listing, stub: StubMaker) -> None:
     _, connection = stub(lambda _: status(GONE, "Expired"))
 
     with pytest.raises(Unreachable, match="stale"):
-        list_all(connection, NODES, node_format(WANTED))
+        listing(connection, NODES, node_format(WANTED))
 
 
-def test_a_page_that_is_cut_off_is_asked_for_again(stub: StubMaker) -> None:
+@in_both_ways
+def test_a_page_that_is_cut_off_is_asked_for_again(listing: Listing, stub: StubMaker) -> None:
     body = encode([{"metadata": {"name": "n", "uid": "u" * 500}}])
 
     def answer(asked: Asked) -> Answer:
@@ -192,10 +198,11 @@ def test_a_page_that_is_cut_off_is_asked_for_again(stub: StubMaker) -> None:
 
     server, connection = stub(answer)
 
-    assert [node.name for node in list_all(connection, NODES, node_format(WANTED)).items] == ["n"]
+    assert [node.name for node in listing(connection, NODES, node_format(WANTED)).items] == ["n"]
     assert len(server.asked) == 2
 
 
+@in_both_ways
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -211,22 +218,23 @@ def test_a_page_that_is_cut_off_is_asked_for_again(stub: StubMaker) -> None:
     ],
 )
 def test_an_answer_that_is_no_list_is_refused_with_the_reason(
-    stub: StubMaker, answer: Answer, words: str
+    listing: Listing, stub: StubMaker, answer: Answer, words: str
 ) -> None:
     _, connection = stub(lambda _: answer)
 
     with pytest.raises(Rejected, match=words):
-        list_all(connection, NODES, node_format(WANTED))
+        listing(connection, NODES, node_format(WANTED))
 
 
-def test_a_refusal_in_protobuf_is_read(stub: StubMaker) -> None:
+@in_both_ways
+def test_a_refusal_in_protobuf_is_read(listing: Listing, stub: StubMaker) -> None:
     refused = protobuf.Status(message="no such field", reason="Invalid", code=422)
     refused.details.causes.add(reason="FieldValueInvalid", message="spec.x")
     body = shapes.envelope("Status", refused.SerializeToString())
     _, connection = stub(lambda _: Answer(body, 422, PROTOBUF))
 
     with pytest.raises(Rejected, match="422 no such field") as caught:
-        list_all(connection, NODES, node_format(WANTED))
+        listing(connection, NODES, node_format(WANTED))
     assert (caught.value.reason, caught.value.causes) == ("Invalid", ("spec.x",))
 
 

@@ -13,7 +13,8 @@ from reconciler import USER_AGENT
 from reconciler.http.retrying import TRIES, UNANSWERED
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.node_store import NodeStore
+from reconciler.kubernetes.scale.cluster import CachedCluster
+from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, Unreachable
 from reconciler.model.node import Node, Taint
@@ -511,6 +512,6 @@ def test_what_a_refused_write_has_read_is_known_to_the_next_decision(
     cluster.api.patch("nodes", NAME, {"metadata": {"annotations": {f"{PREFIX}/hold": "{}"}}})
 
     with pytest.raises(Conflict):
-        Cluster(connection, guard=lambda: None, store=store).patch_node(cordon(node))
+        CachedCluster(connection, guard=lambda: None, store=store).patch_node(cordon(node))
 
     assert store.newest()[NAME].annotations == {f"{PREFIX}/hold": "{}"}

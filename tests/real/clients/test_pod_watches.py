@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes import eviction, pod_watches
 from reconciler.kubernetes.connection import PROTOBUF, Connection
-from reconciler.kubernetes.eviction import Evictions
-from reconciler.kubernetes.pod_watches import REQUEST, PodLists
+from reconciler.kubernetes.scale import evictions as sharing
+from reconciler.kubernetes.scale import pod_watches
+from reconciler.kubernetes.scale.evictions import SharedEvictions
+from reconciler.kubernetes.scale.pod_watches import REQUEST, PodLists
 from reconciler.model.errors import Rejected
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodGone
@@ -29,7 +30,7 @@ from tests.support.stub import Answer, Asked, Stub, StubMaker
 
 @pytest.fixture(autouse=True)
 def _none_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eviction, "ALONE", 0)
+    monkeypatch.setattr(sharing, "ALONE", 0)
 
 
 def _watched(server: Stub) -> list[str]:
@@ -41,7 +42,7 @@ def _is(name: str) -> Any:
 
 
 def test_each_node_hears_of_its_pods_also_of_late_ones_and_after_it_was_recreated(
-    cluster: ControlPlane, evictions: Evictions
+    cluster: ControlPlane, evictions: SharedEvictions
 ) -> None:
     one, two = fill(cluster.kubeconfig, nodes=2)
     cluster.api.create("pods", workloads.pod("a", node_name=one))
@@ -66,7 +67,7 @@ def test_each_node_hears_of_its_pods_also_of_late_ones_and_after_it_was_recreate
     ended(thread, other_thread)
 
 
-def test_the_shared_watch_outlives_the_api_server(cluster: ControlPlane, evictions: Evictions) -> None:
+def test_the_shared_watch_outlives_the_api_server(cluster: ControlPlane, evictions: SharedEvictions) -> None:
     node = fill(cluster.kubeconfig, nodes=1)[0]
     with evictions.watch_pods(node) as changes:
         seen, thread = follow(changes)
@@ -106,7 +107,7 @@ def test_after_a_410_the_pods_are_listed_again_and_what_is_older_is_not_told(stu
         return lists.pop(0) if asked.query["fieldSelector"] == "spec.nodeName=n" else pod_list(version="2")
 
     server, connection = stub(answer)
-    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+    with SharedEvictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         told = [name_of(next(changes)) for _ in range(9)]
         server.closed.set()
 
@@ -129,7 +130,7 @@ def test_the_pods_are_listed_again_because_a_watch_may_lose_an_event(
         return lists.pop(0) if len(lists) > 1 else lists[0]
 
     server, connection = stub(answer)
-    with Evictions(connection, prefix=PREFIX).watch_pods("n") as changes:
+    with SharedEvictions(connection, prefix=PREFIX).watch_pods("n") as changes:
         seen, thread = follow(changes)
         until(seen, lambda change: change == PodGone("a"))
         until(seen, _is("b"))
@@ -144,9 +145,9 @@ def _no_pods(asked: Asked) -> Answer:
 def test_the_first_watches_have_a_connection_each_and_the_others_share_one(
     stub: StubMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eviction, "ALONE", 1)
+    monkeypatch.setattr(sharing, "ALONE", 1)
     server, connection = stub(_no_pods)
-    evictions = Evictions(connection, prefix=PREFIX)
+    evictions = SharedEvictions(connection, prefix=PREFIX)
     with evictions.watch_pods("a") as a, evictions.watch_pods("b") as b, evictions.watch_pods("c") as c:
         assert [next(changes) for changes in (a, b, c)] == [Listed()] * 3
         threads = [follow(changes)[1] for changes in (a, b, c)]
@@ -160,7 +161,7 @@ def test_the_first_watches_have_a_connection_each_and_the_others_share_one(
 def test_too_many_that_wait_together_share_one_from_the_first_on(
     stub: StubMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eviction, "ALONE", 2)
+    monkeypatch.setattr(sharing, "ALONE", 2)
     server, connection = stub(_no_pods)
     entered, go = threading.Semaphore(0), threading.Event()
 
@@ -168,7 +169,7 @@ def test_too_many_that_wait_together_share_one_from_the_first_on(
         entered.release()
         go.wait(30)
 
-    evictions = Evictions(connection, prefix=PREFIX, first=first)
+    evictions = SharedEvictions(connection, prefix=PREFIX, first=first)
     with ExitStack() as watches, ThreadPoolExecutor(3) as threads:
         opened = [threads.submit(watches.enter_context, evictions.watch_pods(node)) for node in "abc"]
         for _ in opened:
@@ -202,7 +203,7 @@ def test_one_list_of_all_pods_has_those_of_each_node(cluster: ControlPlane) -> N
 
 
 def test_one_list_has_the_cordoned_nodes_and_shows_them_later(
-    cluster: ControlPlane, evictions: Evictions
+    cluster: ControlPlane, evictions: SharedEvictions
 ) -> None:
     one, two, other = fill(cluster.kubeconfig, nodes=3)
     for node in (one, two):

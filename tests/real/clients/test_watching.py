@@ -12,7 +12,7 @@ from reconciler.kubernetes import watching
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
-from reconciler.kubernetes.node_store import NodeChange, NodeStore, follow_nodes
+from reconciler.kubernetes.scale.node_store import NodeChange, NodeStore, follow_nodes
 from reconciler.kubernetes.watching import Watching
 from reconciler.model.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget

@@ -14,7 +14,7 @@ import pytest
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.scale.evictions import SharedEvictions
 from reconciler.model.drains import (
     DrainOptions,
     DrainOrder,
@@ -49,7 +49,7 @@ class Bench:
         self.since = datetime.now(UTC)
         self.node = str(self.api.create("nodes", _POOL.node(0))["metadata"]["name"])
         self.connection = Connection(str(plane.kubeconfig))
-        self.evictor = Evictions(self.connection, guard=lambda: None, prefix="node-maintenance.dev")
+        self.evictor = SharedEvictions(self.connection, guard=lambda: None, prefix="node-maintenance.dev")
         self.drainer = Drainer(self.evictor, SystemClock())
 
     def close(self) -> None:

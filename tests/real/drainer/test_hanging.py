@@ -11,7 +11,7 @@ from typing import Any
 
 from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.scale.evictions import SharedEvictions
 from reconciler.model.drains import DrainOrder, Phase
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.configuration import make_certificates
@@ -71,7 +71,9 @@ def test_a_node_is_drained_while_the_evictions_of_three_others_hang(
     answers = Webhook()
     stub = Stub(answers, serving)
     connection = Connection(str(cluster.kubeconfig))
-    drainer = Drainer(Evictions(connection, guard=lambda: None, prefix="node-maintenance.dev"), SystemClock())
+    drainer = Drainer(
+        SharedEvictions(connection, guard=lambda: None, prefix="node-maintenance.dev"), SystemClock()
+    )
     guard = Guard("hangs", f"{stub.url}/", certificates.authority.read_bytes())
     try:
         with webhook(api, guard, "app-0", "not now"):

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import Evictions
-from reconciler.kubernetes.pod_watches import ALONE
+from reconciler.kubernetes.scale.evictions import SharedEvictions
+from reconciler.kubernetes.scale.pod_watches import ALONE
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.processes import wait_for
@@ -36,7 +36,9 @@ def test_the_nodes_without_a_watch_of_their_own_are_drained_by_one_for_all(clust
     with ThreadPoolExecutor(8) as threads:
         nodes = list(threads.map(make, range(_MANY)))
     connection = Connection(str(cluster.kubeconfig))
-    drainer = Drainer(Evictions(connection, guard=lambda: None, prefix="node-maintenance.dev"), SystemClock())
+    drainer = Drainer(
+        SharedEvictions(connection, guard=lambda: None, prefix="node-maintenance.dev"), SystemClock()
+    )
     options = DrainOptions(evict_unmanaged=True)
     for node, uid in nodes:
         drainer.start(DrainOrder(node, uid, datetime.now(UTC), timedelta(minutes=5), options))

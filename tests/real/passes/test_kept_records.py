@@ -7,9 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from reconciler.kubernetes.cluster import NAMESPACE, Cluster
+from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import LEDGER
 from reconciler.kubernetes.kept_records import KEPT
+from reconciler.kubernetes.reader import NAMESPACE
 from reconciler.model.errors import LockLost
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.api import ApiError

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.kubernetes.scale.glances import NodeForm
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.glancing import NodeForm
 from reconciler.model.errors import Rejected
 from reconciler.model.node import Node, Wanted
 from reconciler.model.values import replace

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from reconciler.kubernetes.connection import PODS
-from reconciler.kubernetes.wire.lists import list_all, pod_format
+from reconciler.kubernetes.scale.pages import list_streamed
+from reconciler.kubernetes.wire.formats import pod_format
 from reconciler.model.errors import Rejected
 from tests.support.fakes.threads import refused
 from tests.support.shapes import field
@@ -37,7 +38,12 @@ def test_a_page_that_fails_is_requested_again(stub: StubMaker, number: int, bad:
 
     _, connection = stub(answer)
 
-    assert [pod.name for pod in list_all(connection, PODS, pod_format()).items] == ["p0", "p1", "p2", "p3"]
+    assert [pod.name for pod in list_streamed(connection, PODS, pod_format()).items] == [
+        "p0",
+        "p1",
+        "p2",
+        "p3",
+    ]
     assert asked_for.count(number) == 2
     _wait_for_threads()
 
@@ -50,7 +56,7 @@ def test_a_list_that_ends_in_an_error_leaves_no_request_behind(stub: StubMaker) 
     server, connection = stub(answer)
 
     with pytest.raises(Rejected):
-        list_all(connection, PODS, pod_format())
+        list_streamed(connection, PODS, pod_format())
     assert [asked.query.get("continue") for asked in server.asked] == [None, "1", "2"]
     _wait_for_threads()
 
@@ -59,7 +65,7 @@ def test_a_list_is_whole_where_no_thread_can_start(stub: StubMaker) -> None:
     _, connection = stub(lambda asked: _page(int(asked.query.get("continue", "0"))))
 
     with refused(lambda name: name == "next page"):
-        assert [pod.name for pod in list_all(connection, PODS, pod_format()).items] == [
+        assert [pod.name for pod in list_streamed(connection, PODS, pod_format()).items] == [
             "p0",
             "p1",
             "p2",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.beside import FRESH, ThreadsBeside
+from reconciler.kubernetes.scale.beside import FRESH, ThreadsBeside
 from reconciler.model.errors import Forbidden, Late, Unreachable
 from reconciler.model.ports import COUNTS, MOST
 from tests.support.controlplane.processes import wait_for

@@ -12,10 +12,10 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.kubernetes.connection import NODES, Connection
-from reconciler.kubernetes.watching import Known, Watched, Watching, is_later, later
+from reconciler.kubernetes.scale.glances import Glance, NodeForm
+from reconciler.kubernetes.scale.pages import list_streamed
+from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching, is_later, later
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.glancing import Glance, NodeForm
-from reconciler.kubernetes.wire.lists import Format
 from reconciler.model.errors import Rejected
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.node import Node, Wanted
@@ -289,8 +289,11 @@ class _Nodes(Watched[Any]):
 
     def __init__(self, connection: Connection, form: NodeForm, store: NodeStore) -> None:
         self._node_form = form
-        known = Format(form.format.kind, store.read)
-        super().__init__(connection, NODES, known, lambda node: node.uid)
+        super().__init__(connection, NODES, replace(form.format, read=store.read), lambda node: node.uid)
+
+    def list(self) -> tuple[list[Any], str]:
+        listed = list_streamed(self._connection, self.path, self._form, patience=AT_ONCE)
+        return listed.items, listed.resource_version
 
     def read(self, encoded: bytes) -> Update:
         node = protobuf.unwrapped(encoded)

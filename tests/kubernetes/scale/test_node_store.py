@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kubernetes import node_store
-from reconciler.kubernetes.node_store import COUNT_EVERY, FRESH, NodeChange, NodeStore, Update
-from reconciler.kubernetes.wire.glancing import Glance
+from reconciler.kubernetes.scale import node_store
+from reconciler.kubernetes.scale.glances import Glance
+from reconciler.kubernetes.scale.node_store import COUNT_EVERY, FRESH, NodeChange, NodeStore, Update
 from reconciler.model.node import Node, Wanted
 from reconciler.model.values import replace
 from tests.support import builders

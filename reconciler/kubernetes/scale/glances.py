@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import node_format
+from reconciler.kubernetes.wire.formats import node_format
 from reconciler.kubernetes.wire.reducing import moment_of
 from reconciler.model import limits
 from reconciler.model.node import Condition, Node, Wanted

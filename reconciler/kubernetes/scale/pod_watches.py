@@ -19,10 +19,12 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.kubernetes.connection import PODS, Connection, on_node
-from reconciler.kubernetes.side_by_side import Together
+from reconciler.kubernetes.scale.pages import count_all, list_streamed
+from reconciler.kubernetes.scale.together import Together
 from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching, is_later
 from reconciler.kubernetes.wire import protobuf
-from reconciler.kubernetes.wire.lists import Format, ListResult, count_all, list_all, pod_format
+from reconciler.kubernetes.wire.formats import Format, pod_format
+from reconciler.kubernetes.wire.lists import ListResult, list_all
 from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, Unreachable
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Listed, PodChange, PodGone
@@ -89,14 +91,14 @@ class PodLists:
 
     def alone(self, node: str) -> ListResult[Pod]:
         """Return the pods of one node; raises ClusterError."""
-        return list_all(self._connection, PODS, pod_format(), fields=on_node(node), patience=AT_ONCE)
+        return list_streamed(self._connection, PODS, pod_format(), fields=on_node(node), patience=AT_ONCE)
 
     def together(self, nodes: Set[str]) -> Mapping[str, ListResult[Pod]]:
         """Return the pods of these nodes, nothing if a pod can't be read; raises other ClusterErrors."""
         form = pod_format()
         chosen = Format(form.kind, lambda encoded: _read(encoded, form, nodes.__contains__))
         try:
-            listed = list_all(self._connection, PODS, chosen, fields="spec.nodeName!=", patience=AT_ONCE)
+            listed = list_streamed(self._connection, PODS, chosen, fields="spec.nodeName!=", patience=AT_ONCE)
         except Rejected:
             # It harms its own node only.
             return {}

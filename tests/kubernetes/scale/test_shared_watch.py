@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes import pod_watches
-from reconciler.kubernetes.pod_watches import NodePods, SharedPods
+from reconciler.kubernetes.scale import pod_watches
+from reconciler.kubernetes.scale.pod_watches import NodePods, SharedPods
 
 
 class Watch:
