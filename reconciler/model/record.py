@@ -3,8 +3,8 @@
 A node has one record. Each profile has its own state and data in it. The cordon and the drain belong to the
 node: each lists its claims, and is undone when the last claim is removed.
 
-Its text is JSON. Version 2 is written; versions 1 and 2 are read. A record with another UID is ignored. One
-that can't be read, or has a newer version, raises RecordUnreadable and is never overwritten.
+Its text is JSON. A record with another UID is ignored. One that can't be read, or has a newer version, raises
+RecordUnreadable and is never overwritten.
 """
 
 from __future__ import annotations
@@ -613,9 +613,7 @@ def _without(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:
     return tuple(one for one in claims if one != claim)
 
 
-VERSION = 2
-_OF_VERSION_1 = "default"
-"""The only profile of a program that writes version 1."""
+VERSION = 1
 
 _LABEL = 63
 """Characters of a label's value."""
@@ -702,7 +700,7 @@ def from_annotation(text: str, uid: str) -> Record | None:
             raise RecordUnreadable(f"it has version {version}, but this program knows {VERSION}")
         if document["uid"] != uid:
             return None
-        return _record(_from_version_1(document) if version == 1 else document)
+        return _record(document)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RecordUnreadable(limits.text(f"it can't be read: {limits.why_unreadable(error)}")) from error
 
@@ -723,27 +721,6 @@ def _record(document: Mapping[str, Any]) -> Record:
         decoded(ClaimedDrain, drain) if drain is not None else None,
         limits.text(str(document.get("lock", "")), limits.NAME),
     )
-
-
-def _from_version_1(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return version 2 of a document: the case, the cordon and the drain are those of its one profile.
-
-    A drain by hand put that profile into maintenance. In version 2 the person claims cordon and drain
-    instead; an earlier case of the profile continues when that claim is removed.
-    """
-    case, person = document.get("case", {}), document.get("claimedBy")
-    first = document["profiles"].get(_OF_VERSION_1)
-    mine = {"state": State.OPERATIONAL, **case, "dismissed": document.get("dismissed", []), **(first or {})}
-    claims = [f"{ClaimKind.PERSON}:{person}" if person else f"{ClaimKind.PROFILE}:{_OF_VERSION_1}"]
-    if person:
-        mine["state"] = State.REQUIRED if case.get("events") else State.OPERATIONAL
-    found = {"uid": document["uid"], "profiles": {**document["profiles"], _OF_VERSION_1: mine}}
-    if first is not None and case.get("cordon", Cordon.NONE) != Cordon.NONE:
-        found["cordon"] = {"whose": case["cordon"], "since": first["since"], "claims": claims}
-    if first is not None and (person or case.get("drain")):
-        drain = {"since": first["since"], "attempt": 1} if person else case["drain"]
-        found["drain"] = {**drain, "claims": claims}
-    return found
 
 
 def _profile(document: Mapping[str, Any]) -> ProfileRecord:

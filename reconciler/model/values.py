@@ -53,7 +53,7 @@ Annotations = Annotated[
 """The labels and the annotations of an object, as they are kept while it is read."""
 
 Written = Annotated[Value, "written"]
-"""A field that is written with its default, too, because earlier programs need it."""
+"""A field that is written with its default, too: people and programs read it in the document."""
 
 Flat = Annotated[Value, "flat"]
 """A value whose fields stand among those of the value that has it."""

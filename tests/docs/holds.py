@@ -139,7 +139,7 @@ _HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
         HoldCode.NODE_WRITABLE: _denied,
         HoldCode.ONE_PROFILE: _of_two_profiles,
         HoldCode.PODS_READABLE: _without_pods,
-        HoldCode.RECORD_READABLE: lambda: _plan(due(annotations={RECORD: '{"version": 3, "uid": "x"}'})),
+        HoldCode.RECORD_READABLE: lambda: _plan(due(annotations={RECORD: '{"version": 2, "uid": "x"}'})),
         HoldCode.VM_POWER: _switched_off,
         HoldCode.WORKFLOW: lambda: _plan(_in_workflow("maintenance-required"), WORKFLOW),
         HoldCode.WORKFLOW_DATA_READABLE: lambda: _plan(_in_workflow("", data="{"), WORKFLOW),

@@ -105,7 +105,7 @@ def reset(play: Play, name: str, _: str) -> None:
     play.release(name, reset=True)
 
 
-@move("hand", 3, values=("", "{", "null", '{"version":3}', "[]", '{"version":2,"uid":"other"}'))
+@move("hand", 3, values=("", "{", "null", '{"version":2}', "[]", '{"version":1,"uid":"other"}'))
 def record(play: Play, name: str, value: str) -> None:
     """Remove the record of a node, or break it."""
     node = play.cluster.nodes[name]

@@ -234,7 +234,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
         if held.worst is State.IN_MAINTENANCE:
             cordoned = draw(numbers(0, 4)) > 0
         if draw(numbers(0, 9)) == 0:
-            annotations[RECORD] = draw(one_of(("{", '{"version":3}', "null", "[]")))
+            annotations[RECORD] = draw(one_of(("{", '{"version":2}', "null", "[]")))
     odd = draw(numbers(0, 15))
     if odd == 0:
         labels[KARPENTER_LABEL] = "spot"

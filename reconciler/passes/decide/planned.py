@@ -231,7 +231,7 @@ def node_patch(
     if step.text is not None:
         annotations[keys.workflow_data] = step.text
     recorded = read.annotations.get(keys.record)
-    # A record that says the same stays as it is written, in an older version of the format too.
+    # A record that says the same stays as it is written, also with the keys of a later program.
     text = None if record.empty else recorded if record == node.written else to_annotation(record)
     if text != recorded:
         annotations[keys.record] = text

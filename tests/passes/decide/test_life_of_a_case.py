@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from datetime import timedelta
 
 import pytest
@@ -532,7 +533,7 @@ def test_the_mode_finish_begins_nothing_and_ends_what_is_ours() -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "can't be read"), ('{"version":3,"uid":"uid-a"}', "version 3, but this program knows 2")],
+    [("{", "can't be read"), ('{"version":2,"uid":"uid-a"}', "version 2, but this program knows 1")],
 )
 def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: str, said: str) -> None:
     broken = node(annotations={RECORD: text}, labels={STATE: "in-maintenance"}, unschedulable=True)
@@ -543,6 +544,16 @@ def test_a_record_that_can_not_be_read_holds_the_node_and_is_left_alone(text: st
     assert codes(plan) == {"recordReadable"}
     assert said in plan.holds[0].reason
     assert "release a --reset" in plan.holds[0].reason
+
+
+def test_a_record_that_means_the_same_is_not_written_again() -> None:
+    history = _history(node(annotations={REQUEST: DRAIN_NOW}), node("b"), text=CLOSED)
+    history.look()
+    # As a later program of the same version writes it.
+    later = json.dumps({**json.loads(history.cluster.nodes["a"].annotations[RECORD]), "colour": "green"})
+    history.cluster.annotate("a", RECORD, later)
+
+    assert plan_of(history.look()[0]).todo.write is None
 
 
 def test_a_node_that_the_label_takes_out_is_held_and_counts() -> None:
