@@ -197,29 +197,12 @@ watch = as_one(
 """The pause between two looks, as the argument `every`, None to look once."""
 
 
-class _Renamed(click.Option):
-    """An option whose last name is an old one: it goes on working, and the help does not show it."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the line of the help, without the old name."""
-        every, self.opts = self.opts, self.opts[:-1]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = every
-
-
-def output_as(*forms: str, old_name: str = "") -> Option:
-    """Return the option for the form of the output, with these forms beside those of every command.
-
-    `old_name` is a name that the option had in earlier builds.
-    """
+def output_as(*forms: str) -> Option:
+    """Return the option for the form of the output, with these forms beside those of every command."""
     return click.option(
         "-o",
         "--output",
-        *([old_name] if old_name else []),
         "output",
-        cls=_Renamed if old_name else click.Option,
         type=click.Choice(["text", "wide", "json", "yaml", *forms]),
         default="text",
         show_default=True,

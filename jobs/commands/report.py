@@ -64,7 +64,7 @@ class _Seen(Struct, frozen=True):
 @options.as_one(
     "way",
     _Way,
-    options.output_as("markdown", *FORMS, old_name="--format"),
+    options.output_as("markdown", *FORMS),
     click.option(
         "--out",
         type=options.DESTINATION,

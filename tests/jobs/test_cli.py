@@ -220,20 +220,6 @@ def test_commands_with_a_document_have_the_option_for_it() -> None:
     }
 
 
-def test_the_old_name_of_the_reports_option_works_and_is_not_in_the_help() -> None:
-    report = commands.get_command(click.Context(commands), "report")
-    assert report is not None
-
-    chosen = [
-        report.make_context("report", [*arguments]).params["output"]
-        for arguments in (["--format", "json"], ["--format=markdown"], ["--format", "json", "-o", "yaml"], [])
-    ]
-
-    assert chosen == ["json", "markdown", "yaml", "text"]
-    assert "--format" not in report.get_help(click.Context(report))
-    assert "-o, --output" in report.get_help(click.Context(report))
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("arguments", [["--help"], ["schema"], ["no-such-command"]])
 def test_a_command_imports_no_other(arguments: list[str]) -> None:

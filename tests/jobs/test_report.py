@@ -58,7 +58,7 @@ def kubeconfig(answers: Answers) -> Path:
 def test_without_config_the_defaults_apply_and_the_report_says_so(
     kubeconfig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["report", "--kubeconfig", str(kubeconfig), "--format", "json"])
+    code = main(["report", "--kubeconfig", str(kubeconfig), "--output", "json"])
 
     printed = capsys.readouterr()
     document = json.loads(printed.out)
@@ -94,7 +94,7 @@ def test_the_report_says_which_notices_can_not_be_sent(
         found = {"kind": "ConfigMap", "metadata": {"name": NAME, "uid": "u"}, "data": {KEY: data}}
         answers.extra[f"/api/v1/namespaces/node-maintenance/configmaps/{NAME}"] = found
     arguments = ["report", "--kubeconfig", str(answers.kubeconfig), "--config", str(config)]
-    code = main([*arguments, "--format", "json"])
+    code = main([*arguments, "--output", "json"])
 
     assert code == 0
     assert [one for one in json.loads(capsys.readouterr().out)["notes"] if one.startswith(note)]
@@ -114,7 +114,7 @@ def test_the_file_has_the_report(
     kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "report.md"
-    code = main(["report", "--kubeconfig", str(kubeconfig), "--format", "markdown", "--out", str(out)])
+    code = main(["report", "--kubeconfig", str(kubeconfig), "--output", "markdown", "--out", str(out)])
 
     assert code == 0
     assert out.read_text(encoding="utf-8").splitlines()[2] == "# Node maintenance"

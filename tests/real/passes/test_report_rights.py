@@ -15,7 +15,7 @@ from tests.real.passes.scene import Scene
 
 def reported(programs: Programs, kubeconfig: Path, config: Path | None = None) -> Done:
     return once_permitted(
-        lambda: programs.run("report", "--format", "json", config=config, kubeconfig=kubeconfig)
+        lambda: programs.run("report", "--output", "json", config=config, kubeconfig=kubeconfig)
     )
 
 
