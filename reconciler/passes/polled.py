@@ -113,10 +113,6 @@ class PolledSource(Source, Generic[S, Fact]):
         del fact
         return ()
 
-    def upgraded(self, document: Any) -> Any:
-        """Return the JSON of a memory in the current form, from the form of an earlier version."""
-        return document
-
     def limits(self, paused: S, scope: S) -> bool:
         """Whether the pause that the service asks for one scope is one of another scope, too."""
         return paused == scope
@@ -366,11 +362,11 @@ class PolledSource(Source, Generic[S, Fact]):
         return _text(document)
 
     def load(self, text: str) -> Memory[S, Fact]:
-        """Parse the result of `dump`, also that of an earlier version; SourceError if it can't be read."""
+        """Parse the result of `dump`; SourceError if it can't be read."""
         if not text:
             return Memory()
         try:
-            document = self.upgraded(limits.loads(text, limits.LEDGER))
+            document = limits.loads(text, limits.LEDGER)
             answers = {one.scope: one for one in map(self._answer_in, document["answers"])}
             paused = [
                 (self.read_scope(one["scope"]), from_text(one["until"])) for one in document.get("paused", ())

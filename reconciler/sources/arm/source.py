@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from msgspec import Struct
 from pydantic import Field, model_validator
@@ -270,22 +269,6 @@ class ArmPlans(PolledSource[Scope, Planned]):
         """Parse the parts of a scope."""
         subscription, group, scale_set = (str(part) for part in document)
         return Scope(subscription, group, scale_set)
-
-    def upgraded(self, document: Any) -> Any:
-        """Convert the form of version 0.1, which had other names for `found` and `of`."""
-        answers = [
-            {
-                **answer,
-                "found": [
-                    {**{key: value for key, value in one.items() if key != "vms"}, "of": one["vms"]}
-                    for one in answer["planned"]
-                ],
-            }
-            if "planned" in answer
-            else answer
-            for answer in document["answers"]
-        ]
-        return {**document, "answers": answers}
 
 
 SOURCES = (ArmPlans(),)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from msgspec import Struct
 from pydantic import Field, model_validator
@@ -185,23 +184,6 @@ class Ec2Events(PolledSource[str, InstanceEvent]):
     def moments(self, fact: InstanceEvent) -> Iterable[datetime | None]:
         """Yield when the event starts."""
         yield fact.not_before
-
-    def upgraded(self, document: Any) -> Any:
-        """Convert the form of version 0.1: a list of regions, with the instance inside of each event."""
-        if not isinstance(document, list):
-            return document
-        answers = [
-            {
-                **answer,
-                "scope": answer["region"],
-                "found": [
-                    {**{key: value for key, value in event.items() if value}, "of": [event["instance"]]}
-                    for event in answer.get("events", ())
-                ],
-            }
-            for answer in document
-        ]
-        return {"answers": answers}
 
 
 SOURCES = (Ec2Events(),)

@@ -1,4 +1,4 @@
-"""EC2's answers in the ledger: today's form, the form that came before it, and what is broken."""
+"""EC2's answers in the ledger, and what is broken."""
 
 from __future__ import annotations
 
@@ -14,22 +14,10 @@ from tests.support.builders import NOW, minutes
 EC2 = Ec2Events()
 EVENT = InstanceEvent("instance-event-1", "system-reboot", "scheduled reboot", NOW, NOW + minutes(30))
 MEMORY = Memory((ScopeAnswer("eu-west-1", NOW, NOW + minutes(5), (("i-0a", EVENT),)),))
-# Written by the version before polled sources had one form.
-OLD = (
-    '[{"again":"2026-11-21T12:05:00Z","asked":"2026-11-21T12:00:00Z","events":['
-    '{"code":"system-reboot","description":"scheduled reboot","id":"instance-event-1",'
-    '"instance":"i-0a","notAfter":"2026-11-21T12:30:00Z","notBefore":"2026-11-21T12:00:00Z"}],'
-    '"region":"eu-west-1"}]'
-)
 
 
 def test_what_is_written_is_read_back() -> None:
     assert EC2.load(EC2.dump(MEMORY)) == MEMORY
-
-
-def test_the_old_form_is_read_as_what_it_meant_and_gives_way_to_the_new_one() -> None:
-    assert EC2.load(OLD) == MEMORY
-    assert json.loads(EC2.dump(EC2.load(OLD)))["answers"][-1]["found"][0]["of"][0] == "i-0a"
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "[{}]", "null", '"x"', '{"answers":[{"scope":1}]}'])
