@@ -116,17 +116,14 @@ def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> 
     first = (facts.announced, facts.deadline_passed, facts.drain_began, case.since)
     known = [moment for moment in (*first, *(one.at for one in facts.starts)) if moment is not None]
     start = min(known, default=ended)
-    # A record of an earlier version has only the start of the last attempt.
-    began = drain.since if drain is not None and drain.attempt == 1 else None
     opened = not lost and plan.before is State.IN_MAINTENANCE and _opened(plan)
     return CaseTimes(
         case_start=start,
         ended=ended,
-        announced=facts.announced
-        or (start if case.state is State.REQUIRED and start == case.since else None),
+        announced=facts.announced,
         not_before=min((one.not_before for one in case.events if one.not_before is not None), default=None),
         planned=facts.planned,
-        started=facts.drain_began or began,
+        started=facts.drain_began,
         drained=drain.done if drain is not None else left.drained if left is not None else None,
         gone=case.quiet_since,
         uncordoned=left.at if left is not None else ended if opened else None,
@@ -183,7 +180,7 @@ def to_fields(case: EndedCase) -> dict[str, Any]:
 def from_fields(fields: Mapping[str, Any]) -> EndedCase:
     """Return the case that the fields of a line describe; other fields are ignored.
 
-    `inTime` is among those: it follows from the outcome, also in a line of an earlier version.
+    `inTime` is among those: it follows from the outcome.
 
     Raises ValueError, which names the field, if one is missing or has a wrong value.
     """

@@ -44,7 +44,7 @@ def history_of(
 
 
 @pytest.mark.parametrize("outcome", ENDS)
-@pytest.mark.parametrize("written", ["yes", "no", "unknown"], ids=lambda text: f"an older line says {text}")
+@pytest.mark.parametrize("written", ["yes", "no", "unknown"], ids=lambda text: f"the line says {text}")
 def test_history_metrics_and_page_agree_on_a_case(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], outcome: CaseResult, written: str
 ) -> None:

@@ -297,8 +297,8 @@ def _with_times(record: CaseRecord, told: CaseRecord, step: CaseStep, context: P
     facts, announced = record.facts, None
     if not record.open:
         return record
-    if not told.facts.any and record.state is not told.state:
-        announced = told.since if told.state is State.REQUIRED else context.second if not told.open else None
+    if not told.open and not told.facts.any:
+        announced = context.second
     began = record.drain.since if record.drain is not None and told.drain is None else None
     times = replace(
         facts,

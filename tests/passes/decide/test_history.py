@@ -16,7 +16,6 @@ from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
 from tests.laws.histories import History
 from tests.support import builders
@@ -283,16 +282,6 @@ def test_a_case_that_has_facts_before_it_opens_was_seen_earlier() -> None:
     assert kept.case.times.started == NOW + minutes(4)
 
 
-def test_a_waiting_case_of_an_earlier_version_was_announced_when_it_began_to_wait() -> None:
-    scene, kept = history(CLOSED)
-    play(scene, imds(), passes=1)
-    forget(scene)
-    scene.settings = builders.settings(OPEN)
-    play(scene, *WHOLE)
-
-    assert (kept.case.times.announced, kept.case.times.started) == (NOW, NOW + minutes(2))
-
-
 def test_the_pass_that_ends_a_drain_acts_and_names_no_hold() -> None:
     scene, _ = history(f"{OPEN}\nevents: {{Freeze: {{drain: true}}}}")
     reboot = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled", "NotBefore": ""}
@@ -313,25 +302,6 @@ def test_a_history_that_fails_harms_no_pass() -> None:
 
     assert not scene.cluster.nodes["a"].unschedulable
     assert builders.RECORD not in scene.cluster.nodes["a"].annotations
-
-
-def test_a_record_of_an_earlier_version_keeps_what_it_knows() -> None:
-    scene, kept = history()
-    play(scene, imds(), passes=1)
-    forget(scene)
-    play(scene, *WHOLE)
-
-    times = kept.case.times
-    assert (times.announced, times.started, times.case_start) == (None, NOW, NOW)
-    assert kept.case.pods_moved is None
-
-
-def forget(scene: History) -> None:
-    """Let the record be as a program wrote it that knows nothing of these facts."""
-    held = builders.case_of(scene.cluster.nodes["a"])
-    facts = replace(held.facts, announced=None, drain_began=None, moved=None)
-    fresh = builders.held_node(replace(held, facts=facts))
-    scene.cluster.annotate("a", builders.RECORD, fresh.annotations[builders.RECORD])
 
 
 def played(number: int, when: str) -> tuple[History, Kept]:
