@@ -18,6 +18,7 @@ from reconciler.model.record import (
     CaseFacts,
     CaseRecord,
     Claim,
+    ClaimedDrain,
     ClaimKind,
     Cordon,
     DrainRecord,
@@ -252,3 +253,12 @@ def test_a_drain_by_hand_is_shown_and_an_operational_node_is_not() -> None:
 
     assert shown_labels(by_hand, keys_of())[keys_of().why] == "by-hand"
     assert shown_labels(Record("uid-a"), keys_of()) == {}
+
+
+def test_the_drain_of_a_person_is_no_drain_of_the_profile() -> None:
+    drain = DrainRecord(NOW)
+    person, profile = Claim(ClaimKind.PERSON, "ann@laptop"), Claim(ClaimKind.PROFILE, "default")
+    held = Record("uid-a", drain=ClaimedDrain(drain, (person,)))
+
+    assert held.case("default").drain is None
+    assert replace(held, drain=ClaimedDrain(drain, (person, profile))).case("default").drain == drain
