@@ -9,6 +9,7 @@ from typing import Any, get_args
 from msgspec import Struct, structs
 
 from reconciler.model import node as nodes
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.event import Initiator, Status
 from reconciler.model.instructions import Approval, PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX, NODE_KEYS, keys_of
@@ -112,7 +113,7 @@ def public_words(parts: Parts, *documents: type[Struct]) -> frozenset[str]:
         *CHECKS,
         *(word for what in (PODS, BUDGETS, NAMESPACES, LEDGER) for word in what.split()),
         *(source.name for source in parts.sources.all),
-        *_of_enums(HoldCode, ActionName, CaseForecast, UnguardedWhy, Operator, Status, Initiator),
+        *_of_enums(HoldCode, ActionName, CaseForecast, CaseResult, UnguardedWhy, Operator, Status, Initiator),
         *(word for each in types for word in _of_type(each, set())),
         *_of_schema(json_schema()),
     }

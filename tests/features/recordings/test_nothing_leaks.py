@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.features.recordings.standins import StandIns
+from reconciler.features.recordings.words import public_words
+from reconciler.model.case_outcome import CaseResult
 from reconciler.model.node import Taint
 from reconciler.model.pod import Owner
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
+from reconciler.run import PARTS
 from reconciler.simulation.workloads import BudgetSpec
 from tests.features.recordings.recording import recording_of
 from tests.support import builders, strategies
@@ -192,6 +195,13 @@ def test_what_is_public_stays() -> None:
     public = (*announced, "azure", "subscriptions")
 
     assert StandIns(texts, public, {}).of(texts) == texts
+
+
+def test_every_outcome_of_a_case_stays() -> None:
+    """A decision has it, so a file with a stand-in for it would be decided in another way."""
+    outcomes = {result.value for result in CaseResult}
+
+    assert outcomes <= public_words(PARTS)
 
 
 def test_a_large_number_keeps_its_size_alone() -> None:
