@@ -22,11 +22,11 @@ from reconciler.model.scheduled_events import vm_name
 from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
-from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.situation import Acknowledgement, Situation
 from reconciler.settings.policies import NodePolicies
 from reconciler.settings.schema import Settings
+from reconciler.starts.budget import DisruptionBudget
 
 
 class PassContext(Struct, frozen=True, dict=True):

@@ -19,9 +19,9 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
-from reconciler.profiles.judging import NEAR
 from reconciler.settings.draining import AksRemediator, Coexist
 from reconciler.settings.policies import ApprovalMissing, EventPolicy
+from reconciler.starts.times import NEAR
 
 
 class Said(Struct, frozen=True):

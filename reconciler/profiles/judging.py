@@ -1,17 +1,11 @@
-"""Judging: how the settings apply to one event of one node, now, and what its start does without.
-
-The deadline rule is here: a window decides when a drain may start, and the policy of the event decides what
-happens while no window is open.
-"""
+"""Judging: how the settings apply to one event of one node, now, and what its start does without."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import datetime
 
-from reconciler.calendar.outlook import Outlook
 from reconciler.calendar.values import format_duration
-from reconciler.model.case_outcome import reports_start
 from reconciler.model.event import (
     REQUEST,
     Initiator,
@@ -22,22 +16,19 @@ from reconciler.model.event import (
     Status,
     WaitForNotice,
 )
-from reconciler.model.limits import EARLIEST
-from reconciler.model.moments import has_come, to_text
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Opening
 from reconciler.model.record import KnownEvent, Record, identity, same_event
-from reconciler.model.schedule import Exemption, StartTimes, Urgency
+from reconciler.model.schedule import StartTimes, Urgency
 from reconciler.model.snapshot import Remediator
 from reconciler.model.values import replace
 from reconciler.profiles.endings import Means, after_drain
-from reconciler.settings.policies import EventPolicy, NodePolicies, OutsideWindow, Start, UserInitiated
+from reconciler.settings.policies import EventPolicy, NodePolicies, UserInitiated
 from reconciler.settings.schema import Mode, Settings
+from reconciler.starts.times import NEAR, deadline_of, exemption, lost_from, opening_of, start_times, why_due
 
 _NO_MEANS = Means()
-
-SHORT_NOTICE = timedelta(minutes=15)
-"""An event that is to be drained at once has no time to wait for a place this long before its date."""
 
 
 def judge(
@@ -60,7 +51,7 @@ def judge(
     if means.spread:
         policy = replace(policy, lead_time=policy.lead_time + means.spread)
     reports_users = policies.user_initiated is UserInitiated.REPORT
-    deadline = _deadline(event, policy)
+    deadline = deadline_of(event, policy)
     ignored = _ignored(event, policy, now, reports_users=reports_users)
     ignored = ignored or _left(event, node, settings, remediator)
     if ignored:
@@ -89,7 +80,7 @@ def judge(
             times=None if waits else times,
             waits_for_notice=waits,
             after_drain=after,
-            exempt=Exemption(windows=_outside_from(event, policy, deadline)),
+            exempt=exemption(event, policy, settings.budget.exempt, None),
         )
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
     # An offer for a date that is weeks ahead is accepted only inside a window.
@@ -97,31 +88,30 @@ def judge(
     waits_for_window = taken and (
         event.not_before is None or now < start_times(event, policy, outlook, ends=otherwise).earliest
     )
-    lost_from = _lost_from(event, policy, settings.budget.exempt, means.spread)
-    exempt = _exemption(event, policy, settings, deadline, lost_from if starts else None)
-    may, timing, until, overruled = _timing(
-        event, policy, node, settings, now, waits_for_window=waits_for_window
-    )
-    if may and means.spread:
+    lost = lost_from(event, policy, settings.budget.exempt, means.spread)
+
+    def opening_at(moment: datetime) -> tuple[Opening, datetime | None]:
+        return opening_of(event, policy, node, settings, moment, waits_for_window=waits_for_window)
+
+    opening, until = opening_at(now)
+    if opening.allowed and means.spread:
         # A window that is over by one of the clocks may be over.
-        may, timing, until, overruled = _timing(
-            event, policy, node, settings, now + means.spread, waits_for_window=waits_for_window
-        )
+        opening, until = opening_at(now + means.spread)
     return JudgedEvent(
         event,
         asks=True,
         starts=starts,
         because=_because(event, deadline, now, starts=starts),
         deadline=deadline,
-        opening=Opening(may, timing, overruled),
-        may_start=may and times.earliest <= now,
+        opening=opening,
+        may_start=opening.allowed and times.earliest <= now,
         far=now < times.earliest - NEAR,
         until=until,
-        due=bool(_due(event, policy, deadline, now)),
-        lost_from=lost_from,
+        due=bool(why_due(event, policy, now)),
+        lost_from=lost,
         after_drain=after,
         times=times,
-        exempt=exempt,
+        exempt=exemption(event, policy, settings.budget.exempt, lost if starts else None),
     )
 
 
@@ -203,194 +193,6 @@ def _waits_for_notice(event: MaintenanceEvent, *, notice: bool) -> bool:
     if plan is None or plan.until is None or event.not_before is None or plan.until <= event.not_before:
         return False
     return plan.waits is WaitForNotice.ALWAYS or (plan.waits is WaitForNotice.AUTO and notice)
-
-
-def _deadline(event: MaintenanceEvent, policy: EventPolicy) -> datetime | None:
-    return event.not_before - policy.lead_time if event.not_before else None
-
-
-def _lost_from(
-    event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind], spread: timedelta
-) -> datetime | None:
-    """Return the moment from which the node may be lost, as far as the dates tell; None if unknown.
-
-    The lead time of the policy includes the `spread` of the clocks. For an event without a date, such as a
-    request or a condition, the moment is unknown, unless its kind is `exempt`.
-    """
-    if event.started or event.date_unreadable:
-        return EARLIEST
-    if event.not_before is None:
-        # A plan without a date is weeks ahead. An exempt event without a date may come at any moment.
-        return EARLIEST if event.kind in exempt and event.plan is None else None
-    if policy.outside_window is OutsideWindow.IMMEDIATELY:
-        # Kinds with so little notice that each second counts, such as Preempt, have no lead time.
-        return event.not_before - max(policy.lead_time, SHORT_NOTICE + spread)
-    return event.not_before - policy.lead_time
-
-
-def _exemption(
-    event: MaintenanceEvent,
-    policy: EventPolicy,
-    settings: Settings,
-    deadline: datetime | None,
-    lost_from: datetime | None,
-) -> Exemption:
-    """Return what the start of a drain for this event does without: the only place that says so.
-
-    A node that is lost, or out of service, with or without a place needs none. `lost_from` is from when on
-    the node may be lost, None if a drain can't begin for the event.
-    """
-    taken = event.kind in settings.budget.exempt
-    lost = lost_from if taken or (event.started and reports_start(event)) else None
-    return Exemption(
-        places=lost,
-        spacing=lost,
-        slots=lost_from if taken else None,
-        windows=_outside_from(event, policy, deadline),
-    )
-
-
-def _outside_from(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None) -> datetime | None:
-    if policy.outside_window is OutsideWindow.NEVER:
-        return None
-    if policy.outside_window is OutsideWindow.IMMEDIATELY:
-        return EARLIEST
-    if (event.started or event.date_unreadable) and not event.kind.is_pause:
-        return EARLIEST
-    return deadline
-
-
-def _timing(
-    event: MaintenanceEvent,
-    policy: EventPolicy,
-    node: Node,
-    settings: Settings,
-    now: datetime,
-    *,
-    waits_for_window: bool,
-) -> tuple[bool, str, datetime | None, str]:
-    """Return whether a drain may start now, why, until when that holds, and what the deadline overrules."""
-    deadline = _deadline(event, policy)
-    openness = settings.calendar.at(now, node.labels)
-    if openness.open:
-        return True, openness.because, None, ""
-    if openness.absolute:
-        return False, f"{openness.because}, and the freeze is absolute", openness.changes_at, ""
-    if policy.outside_window is OutsideWindow.NEVER:
-        return False, f"{openness.because}, and outsideWindow is Never", openness.changes_at, ""
-    outlook = settings.calendar.outlook(now, node.labels)
-    if waits_for_window:
-        return False, f"{openness.because}, and self-service waits for a window", openness.changes_at, ""
-    # Below, the sentence that waits for the next window says when it opens.
-    closed = openness.because if openness.not_allowed else "no maintenance window is open"
-    if has_come(_outside_from(event, policy, deadline), now):
-        return True, _due(event, policy, deadline, now), None, openness.because
-    found = outlook.first_open(now)
-    opening = found[1] if found is not None and found[1].start > now else None
-    if deadline is None:
-        if opening is None:
-            return False, f"{openness.because}; no window opens", openness.changes_at, ""
-        waits = f"waits for {opening.window}, which opens at {to_text(opening.start)}"
-        return False, f"{closed}; {waits}", opening.start, ""
-    if opening is not None and opening.start < deadline:
-        waits = f"waits for {opening.window}, which opens at {to_text(opening.start)}"
-        return False, f"{closed}; {waits}, before the deadline {to_text(deadline)}", opening.start, ""
-    waits, starts = _forecast(deadline, opening.start if opening is not None else None, node, settings)
-    return False, f"{closed}; {waits}", starts or openness.changes_at, ""
-
-
-def _forecast(
-    deadline: datetime, opens: datetime | None, node: Node, settings: Settings
-) -> tuple[str, datetime | None]:
-    """Return what happens at a deadline before which no window opens, and the first moment of a start.
-
-    Budget and spacing may keep the node waiting for longer, so it is only the first possible moment.
-    """
-    unfrozen = settings.calendar.absolute_until(deadline, node.labels)
-    if unfrozen == deadline:
-        return (
-            f"no window opens before the deadline, so it starts at {to_text(deadline)} at the earliest",
-            deadline,
-        )
-    covered = f"no window opens before the deadline {to_text(deadline)}, which an absolute freeze covers"
-    starts = min((one for one in (unfrozen, opens) if one is not None), default=None)
-    if starts is None:
-        return f"{covered} without end", None
-    return f"{covered}, so it starts at {to_text(starts)} at the earliest", starts
-
-
-def _due(event: MaintenanceEvent, policy: EventPolicy, deadline: datetime | None, now: datetime) -> str:
-    if policy.outside_window is OutsideWindow.IMMEDIATELY:
-        return f"{event.kind} is drained at once (outsideWindow is Immediately)"
-    if event.started and not event.kind.is_pause:
-        return f"{event.kind} has started, so it is due now"
-    if event.date_unreadable and not event.kind.is_pause:
-        return "its date can't be read, so it is due now"
-    if deadline is not None and now >= deadline:
-        late = now - deadline
-        passed = (
-            "is reached" if late < timedelta(minutes=1) else f"passed {int(late.total_seconds() // 60)}m ago"
-        )
-        return f"the deadline {to_text(deadline)} {passed}"
-    return ""
-
-
-NEAR = timedelta(hours=1)
-"""A drained node is kept for a start that comes so soon: its pods would come back only to go again."""
-
-
-def start_times(
-    event: MaintenanceEvent, policy: EventPolicy, outlook: Outlook, *, ends: bool = False, taken: bool = False
-) -> StartTimes:
-    """Return when a drain for the event may start on a node with this outlook (now is the outlook's).
-
-    `ends` says that we can end it once the node is drained, so that no node stands empty until its date.
-    `taken` says that the platform lets us begin its maintenance now, and the settings accept it.
-    """
-    deadline = _deadline(event, policy)
-    if deadline is None:
-        return StartTimes(EARLIEST)
-    at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
-    if event.started or event.date_unreadable or deadline <= outlook.now:
-        return StartTimes(EARLIEST, deadline, deadline)
-    times = StartTimes(EARLIEST, deadline, deadline) if at_once else _in_windows(deadline, policy, outlook)
-    # A plan weeks ahead is no news that leaves no time.
-    on_sight = event.at_once or (at_once and event.plan is None)
-    early = policy.start is Start.EARLY or (policy.start is None and ends)
-    if on_sight or taken or early:
-        return times
-    if times.latest is None:
-        # No start is in time. The calendar alone says when it may start.
-        return replace(times, earliest=deadline)
-    return replace(times, earliest=times.latest - _ahead(event, policy))
-
-
-def _ahead(event: MaintenanceEvent, policy: EventPolicy) -> timedelta:
-    if event.plan is None or event.plan.ahead is None:
-        return policy.ahead
-    # A source counts it from the date of the event, not from the deadline.
-    return max(event.plan.ahead - policy.lead_time, timedelta())
-
-
-def _in_windows(deadline: datetime, policy: EventPolicy, outlook: Outlook) -> StartTimes:
-    found = outlook.last_start(deadline, policy.lead_time)
-    if found is not None:
-        return StartTimes(EARLIEST, found[0], deadline)
-    if policy.outside_window is OutsideWindow.NEVER:
-        never = f"no window opens before {to_text(deadline)}, and outsideWindow is Never"
-        return StartTimes(
-            EARLIEST,
-            None,
-            deadline,
-            never=never,
-            remedy="add a window before it, or set outsideWindow: AtDeadline",
-        )
-    if outlook.unfrozen(deadline) != deadline:
-        never = f"an absolute freeze covers the deadline {to_text(deadline)}"
-        return StartTimes(
-            EARLIEST, None, deadline, never=never, remedy="end the freeze before, or make it not absolute"
-        )
-    return StartTimes(EARLIEST, deadline, deadline)
 
 
 def urgency_of(

@@ -18,10 +18,10 @@ from reconciler.model.schedule import CaseSchedule, Exemption
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.model.workflow import HypervisorWrite
-from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.case import CaseView, covers, waits
 from reconciler.profiles.endings import is_control_plane
 from reconciler.settings.schema import Settings
+from reconciler.starts.budget import DisruptionBudget
 
 
 class Acknowledgement(Struct, frozen=True):

@@ -38,13 +38,13 @@ from reconciler.model.schedule import CaseForecast
 from reconciler.model.snapshot import NodeAssessment, Snapshot
 from reconciler.model.values import replace
 from reconciler.profiles import case as cases
-from reconciler.profiles.budget import pool_of
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.orders import drain_order
 from reconciler.profiles.plugins import NOBODY, SETTINGS
 from reconciler.report.moves import move_of
 from reconciler.report.standing import ends_by_itself
 from reconciler.settings.schema import Settings
+from reconciler.starts.budget import pool_of
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
 _PERMITS = "the administrator of the cluster: `kubectl apply -k k8s/base` permits the reconciler to"

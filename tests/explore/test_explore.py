@@ -17,7 +17,8 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan
 from reconciler.model.values import replace
 from reconciler.passes import act, decide
-from reconciler.profiles import budget, case
+from reconciler.profiles import case
+from reconciler.starts import budget
 from tests.explore import exploring
 from tests.explore.choices import PLAIN, draw
 from tests.explore.exploring import Sum, as_test, broken_law, explore, smallest

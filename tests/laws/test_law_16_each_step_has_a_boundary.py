@@ -70,7 +70,7 @@ def _others(plan: Plan) -> list[object]:
         ("reconciler.passes.decide", "_has_place"),
         ("reconciler.passes.node_facts", "_in_hand"),
         ("reconciler.sources.imds.feature", "_by_id"),
-        ("reconciler.profiles.budget", "_seat"),
+        ("reconciler.starts.budget", "_seat"),
     ],
 )
 def test_an_error_in_a_step_over_all_nodes_holds_its_node_only(

@@ -41,7 +41,6 @@ from reconciler.model.snapshot import Agents, Ledger, ReadAhead, ReadForSettings
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.passes.decide import decide
-from reconciler.profiles.budget import count_places
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.endings import Means
@@ -50,6 +49,7 @@ from reconciler.profiles.situation import Situation
 from reconciler.run import PARTS
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
+from reconciler.starts.budget import count_places
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)  # a Saturday
 STALE_AFTER = timedelta(minutes=15)

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-CORE = ("calendar", "drain", "model", "passes", "profiles", "report", "settings", "simulation")
+CORE = ("calendar", "drain", "model", "passes", "profiles", "report", "settings", "simulation", "starts")
 """Folders of tests of the core that need no API server."""
 
 ANNOUNCING = ("arm", "condition", "imds", "request")

@@ -26,11 +26,11 @@ from reconciler.model.plan import Plan
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
-from reconciler.profiles.budget import pool_of
 from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.document import as_json
 from reconciler.report.of_namespace import pods_of
 from reconciler.settings.schema import Settings
+from reconciler.starts.budget import pool_of
 
 SHORTEST = timedelta(hours=1)
 """The shortest time that a look ahead covers."""

@@ -54,12 +54,12 @@ from reconciler.passes.decide.shared_events import events_of_several, together
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
-from reconciler.profiles.budget import OurPlace, count_places, still_missing
 from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.instructed import beside_most, beside_older
 from reconciler.settings.coverage import seen_now
 from reconciler.settings.schema import Settings
 from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
+from reconciler.starts.budget import OurPlace, count_places, still_missing
 
 LABELS_AT_MOST = 100
 """Nodes whose labels one pass changes: each takes a request."""

@@ -31,9 +31,9 @@ from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
-from reconciler.profiles.budget import PlacesAhead
 from reconciler.profiles.orders import drain_order
-from reconciler.profiles.schedule import Case, Limits, Placed, Start
+from reconciler.starts.budget import PlacesAhead
+from reconciler.starts.schedule import Case, Limits, Placed, Start
 
 _NAMED_AT_MOST = 5
 

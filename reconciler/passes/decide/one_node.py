@@ -24,12 +24,12 @@ from reconciler.passes.decide.scheduling import as_held, brought_forward, schedu
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
-from reconciler.profiles.budget import pool_of
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.situation import Others, Situation, Staying
 from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
+from reconciler.starts.budget import pool_of
 
 _PROFILE = builtin(DEFAULT, TRIGGERS)
 _START_CHECKS = frozenset(

@@ -24,9 +24,9 @@ from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Workfl
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import NodeSigns, Standing
 from reconciler.profiles import case as cases
-from reconciler.profiles.budget import pool_of
 from reconciler.profiles.hooks import told
 from reconciler.profiles.state_machine import Walk
+from reconciler.starts.budget import pool_of
 
 
 class NodeDrain(Struct, frozen=True):

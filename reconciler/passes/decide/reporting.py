@@ -23,9 +23,9 @@ from reconciler.model.scheduled_events import SOURCE
 from reconciler.model.snapshot import FleetNode, Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.node_facts import NodeFacts, PassContext
-from reconciler.profiles.budget import pool_of
-from reconciler.profiles.judging import NEAR
 from reconciler.settings.schema import Settings
+from reconciler.starts.budget import pool_of
+from reconciler.starts.times import NEAR
 
 LONGEST = timedelta(days=1)
 """A case that took longer says nothing about the next one."""

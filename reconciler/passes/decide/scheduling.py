@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -15,16 +15,16 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.schedule import HELD_BY, CaseSchedule, Exemption, Prospect, StartTimes
+from reconciler.model.schedule import HELD_BY, CaseSchedule, Prospect, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
-from reconciler.profiles.budget import DisruptionBudget, PlacesAhead
-from reconciler.profiles.judging import NEAR
-from reconciler.profiles.schedule import Case, Limits, Outage, Place, Scheduler, assumed_end
 from reconciler.settings.schema import Mode, Settings
+from reconciler.starts.budget import DisruptionBudget, PlacesAhead
+from reconciler.starts.schedule import Case, Limits, Outage, Place, Scheduler, assumed_end
+from reconciler.starts.times import NEAR, exempt_beside
 
 _NAMED_AT_MOST = 3
 
@@ -244,16 +244,6 @@ def _recorded_deadline(node: NodeFacts, judged: JudgedEvent) -> datetime | None:
     return date - policy.lead_time if date is not None and policy is not None else None
 
 
-def exempt_beside(waiting: Iterable[tuple[JudgedEvent, StartTimes]]) -> Exemption:
-    """Return what a start for these events of a node does without; each counts from its earliest start on."""
-    return Exemption.of_all(
-        replace(judged.exempt, windows=None)
-        if times.earliest == FOREVER or judged.exempt.windows is None
-        else replace(judged.exempt, windows=max(judged.exempt.windows, times.earliest))
-        for judged, times in waiting
-    )
-
-
 def _taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
     """Return when the platform takes the node out of service for a while, None if it does not."""
     return _too_late_from(judged, now) if judged.event.kind in _GOES_DOWN else None
@@ -331,25 +321,14 @@ def _limits(
     context: PassContext,
 ) -> Limits:
     """Return the limits of the budget with the nodes that hold a place now, until they are expected back."""
-    budget = places.settings
-    most = budget.max_unavailable.of(places.fleet)
-    fleet = PlacesAhead("maxUnavailable", most)
-    zones: dict[str, PlacesAhead] = {}
-    pools: dict[str, PlacesAhead] = {}
-    if budget.per_zone is not None:
-        sizes = {zone: budget.per_zone.of(count) for zone, count in places.zones.items() if zone}
-        zones = {zone: PlacesAhead(f"perZone in {zone}", size) for zone, size in sizes.items()}
-    if budget.per_pool is not None:
-        sizes = {pool: budget.per_pool.of(count) for pool, count in places.pools.items() if pool}
-        pools = {pool: PlacesAhead(f"perPool in {pool}", size) for pool, size in sizes.items()}
+    budget, last = places.settings, ledger.last_start
+    whole, *others = places.limits(places.zones, places.pools)
     reserve = budget.reserve.of(places.fleet)
-    planned = PlacesAhead("maxUnavailable (without budget.reserve)", max(most - reserve, 0))
-    last = ledger.last_start
+    planned = PlacesAhead("maxUnavailable (without budget.reserve)", max(whole.places - reserve, 0))
     limits = Limits(
-        fleet,
+        PlacesAhead(whole.name, whole.places),
         planned if reserve else None,
-        zones,
-        pools,
+        {(limit.kind, limit.group): PlacesAhead(limit.name, limit.places) for limit in others},
         budget.spacing,
         [last] if last is not None else [],
         context.settings.drain.groups_together,

@@ -16,15 +16,13 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.values import replace
 from reconciler.passes.decide.known import look_safely
-from reconciler.passes.decide.scheduling import exempt_beside
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
-from reconciler.profiles.budget import DisruptionBudget
 from reconciler.profiles.endings import signals_of
 from reconciler.profiles.instructed import beside_other_vms
-from reconciler.profiles.judging import NEAR, start_times
-from reconciler.profiles.schedule import first_allowed
+from reconciler.starts.budget import DisruptionBudget
+from reconciler.starts.times import NEAR, exempt_beside, first_allowed, start_times
 
 
 class _Begin(Struct, frozen=True):

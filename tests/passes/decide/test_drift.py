@@ -10,8 +10,8 @@ from reconciler.model.event import Kind
 from reconciler.model.limits import EARLIEST
 from reconciler.model.schedule import StartTimes
 from reconciler.passes.decide.forecasts import forecast_until
-from reconciler.profiles.budget import Booking, PlacesAhead
-from reconciler.profiles.schedule import Case, Limits, Place, Placed, Start, assumed_end
+from reconciler.starts.budget import Booking, PlacesAhead
+from reconciler.starts.schedule import Case, Limits, Place, Placed, Start, assumed_end
 from tests.support import builders
 from tests.support.builders import NOW, minutes
 

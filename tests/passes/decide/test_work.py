@@ -16,7 +16,7 @@ from reconciler.model.snapshot import Ledger, ReadForSettings, Snapshot, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import CORDON
 from reconciler.passes.node_facts import Progress
-from reconciler.profiles.budget import count_places
+from reconciler.starts.budget import count_places
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node, reported, signal
 

@@ -128,6 +128,29 @@ class Holders(Mapping[str, str]):
         return self._count
 
 
+class PlacesLimit(Struct, frozen=True):
+    """One limit of the budget: how many of `total` nodes may be out of service.
+
+    `name` is for people, such as `perZone in b`. `kind` and `group` say of which nodes: of the `zone` or the
+    `pool` with this name, or, if both are empty, of the fleet.
+    """
+
+    name: str
+    share: Limit
+    total: int
+    kind: str = ""
+    group: str = ""
+
+    @property
+    def places(self) -> int:
+        """The number of places."""
+        return self.share.of(self.total)
+
+    def holds(self, zone: str, pool: str) -> bool:
+        """Whether it counts a node of this zone and this pool."""
+        return not self.kind or self.group == (zone if self.kind == "zone" else pool)
+
+
 class DisruptionBudget(Struct, frozen=True):
     """The places of one pass: which nodes hold one, and why.
 
@@ -161,38 +184,50 @@ class DisruptionBudget(Struct, frozen=True):
         """Return why the node may not start, one reason for each limit; empty if it may."""
         if node.name in self.holders:
             return ()
+        reasons = []
+        for limit in self.limits((node.zone,), (node.pool,)):
+            held, first = self.holders.within(limit.kind, limit.group)
+            if held < limit.places:
+                continue
+            named = [f"{name} ({self.holders[name]})" for name in first]
+            reasons.append(
+                f"{limit.name} is {limit.places}, taken by {first_of(named, count=held)}"
+                if held
+                else f"{limit.name} is {limit.share}, so no node may start"
+            )
+        return tuple(reasons)
+
+    def limits(self, zones: Iterable[str], pools: Iterable[str]) -> tuple[PlacesLimit, ...]:
+        """Return the limits of the fleet, and of these zones and pools; a node may have no zone or pool."""
         settings = self.settings
-        found = [self._refusal("maxUnavailable", settings.max_unavailable, self.fleet)]
-        if node.zone and settings.per_zone is not None:
-            total, within = self.zones.get(node.zone, 0), ("zone", node.zone)
-            found.append(self._refusal(f"perZone in {node.zone}", settings.per_zone, total, within))
-        if node.pool and settings.per_pool is not None:
-            total, within = self.pools.get(node.pool, 0), ("pool", node.pool)
-            found.append(self._refusal(f"perPool in {node.pool}", settings.per_pool, total, within))
-        return tuple(reason for reason in found if reason)
+        limits = [PlacesLimit("maxUnavailable", settings.max_unavailable, self.fleet)]
+        per = (
+            ("zone", "perZone", settings.per_zone, self.zones, zones),
+            ("pool", "perPool", settings.per_pool, self.pools, pools),
+        )
+        for kind, setting, share, sizes, groups in per:
+            if share is not None:
+                limits += [
+                    PlacesLimit(f"{setting} in {group}", share, sizes.get(group, 0), kind, group)
+                    for group in dict.fromkeys(groups)
+                    if group
+                ]
+        return tuple(limits)
 
     def why_not_together(self, nodes: Sequence[Node], ours: Container[str]) -> str:
         """Return why these nodes can't be out of service at a time, empty if they can.
 
         Places of `ours` are given on. Those of others stay taken, as far as anybody knows.
         """
-        settings, names = self.settings, {node.name for node in nodes}
+        names, where = {node.name for node in nodes}, [(node.zone, node.pool) for node in nodes]
         taken = [self.holders.where(name) for name in self.holders if name not in names and name not in ours]
-        most = settings.max_unavailable.of(self.fleet) - settings.reserve.of(self.fleet)
-        limits = [("maxUnavailable", most, len(names), len(taken))]
-        if settings.per_zone is not None:
-            for zone, count in Counter(node.zone for node in nodes if node.zone).items():
-                places = settings.per_zone.of(self.zones.get(zone, 0))
-                limits.append((f"perZone in {zone}", places, count, sum(each == zone for each, _ in taken)))
-        if settings.per_pool is not None:
-            for pool, count in Counter(node.pool for node in nodes if node.pool).items():
-                places = settings.per_pool.of(self.pools.get(pool, 0))
-                limits.append((f"perPool in {pool}", places, count, sum(each == pool for _, each in taken)))
-        for name, places, count, held in limits:
+        for limit in self.limits((zone for zone, _ in where), (pool for _, pool in where)):
+            places = limit.places - (0 if limit.kind else self.settings.reserve.of(self.fleet))
+            count, held = (sum(limit.holds(*each) for each in nodes) for nodes in (where, taken))
             if held + count > places:
                 others = f", {held} of them taken by others" if held else ""
                 return (
-                    f"{count_of(count, 'node', 'have')} to be drained at a time, and {name} has "
+                    f"{count_of(count, 'node', 'have')} to be drained at a time, and {limit.name} has "
                     f"{count_of(places, 'place')}{others}"
                 )
         return ""
@@ -205,16 +240,6 @@ class DisruptionBudget(Struct, frozen=True):
     def use(self) -> BudgetUse:
         """Return the fleet's budget for the report."""
         return BudgetUse(self.limit, self.fleet, tuple(sorted(self.holders.items())))
-
-    def _refusal(self, name: str, limit: Limit, total: int, within: tuple[str, str] = _FLEET) -> str:
-        places = limit.of(total)
-        held, first = self.holders.within(*within)
-        if held < places:
-            return ""
-        if not held:
-            return f"{name} is {limit}, so no node may start"
-        named = [f"{node} ({self.holders[node]})" for node in first]
-        return f"{name} is {places}, taken by {first_of(named, count=held)}"
 
 
 class OurPlace(Struct, frozen=True):

@@ -10,8 +10,8 @@ import pytest
 from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
-from reconciler.profiles.budget import Booking, PlacesAhead
-from reconciler.profiles.schedule import Case, Limits, Outage, Placed, Scheduler
+from reconciler.starts.budget import Booking, PlacesAhead
+from reconciler.starts.schedule import Case, Limits, Outage, Placed, Scheduler
 from tests.support.builders import NOW, minutes
 
 

@@ -10,8 +10,8 @@ import pytest
 from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import Exemption, StartTimes
-from reconciler.profiles import budget
-from reconciler.profiles.schedule import Case, Limits, Outage, Scheduler
+from reconciler.starts import budget
+from reconciler.starts.schedule import Case, Limits, Outage, Scheduler
 from tests.support.builders import NOW, minutes
 
 

@@ -10,8 +10,8 @@ from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
-from reconciler.profiles.budget import PlacesAhead
-from reconciler.profiles.schedule import Case, Limits, Outage, Placed, Scheduler
+from reconciler.starts.budget import PlacesAhead
+from reconciler.starts.schedule import Case, Limits, Outage, Placed, Scheduler
 from tests.support.builders import NOW, minutes, settings
 
 HOUR = minutes(60)

@@ -21,13 +21,14 @@ from heapq import nlargest
 from msgspec import Struct, field
 
 from reconciler.calendar.occurrences import FOREVER
-from reconciler.calendar.outlook import ANY_TIME, Outlook
+from reconciler.calendar.outlook import Outlook
 from reconciler.model.event import Kind
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import has_come, shifted
 from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.model.values import replace
-from reconciler.profiles.budget import Booking, PlacesAhead
+from reconciler.starts.budget import Booking, PlacesAhead
+from reconciler.starts.times import first_allowed
 
 GRACE = timedelta(minutes=5)
 """So soon after the latest start, a case still goes before those that can wait: it loses the least time."""
@@ -192,14 +193,14 @@ class Limits(Struct):
     """The limits of the budget over time, and the starts that `spacing` keeps apart.
 
     Starts of nodes with pods of one group are brought together if they are no further apart than `together`.
+    `groups` has those of zones and pools, by the kind and the name of the group.
     `planned` has the places of the fleet that are no reserve, None if all are. Short notices are not in it.
     `changes_at` is when an assumed end of a place changes (UTC), None if no end is assumed.
     """
 
     fleet: PlacesAhead
     planned: PlacesAhead | None = None
-    zones: Mapping[str, PlacesAhead] = field(default_factory=dict)
-    pools: Mapping[str, PlacesAhead] = field(default_factory=dict)
+    groups: Mapping[tuple[str, str], PlacesAhead] = field(default_factory=dict)
     spacing: timedelta = timedelta()
     starts: list[datetime] = field(default_factory=list)
     together: timedelta = timedelta()
@@ -210,16 +211,15 @@ class Limits(Struct):
         yield self.fleet
         if self.planned is not None and not node.short:
             yield self.planned
-        if node.zone in self.zones:
-            yield self.zones[node.zone]
-        if node.pool in self.pools:
-            yield self.pools[node.pool]
+        for group in (("zone", node.zone), ("pool", node.pool)):
+            if group in self.groups:
+                yield self.groups[group]
 
     @property
     def all(self) -> tuple[PlacesAhead, ...]:
         """Every limit."""
         planned = () if self.planned is None else (self.planned,)
-        return (self.fleet, *planned, *self.zones.values(), *self.pools.values())
+        return (self.fleet, *planned, *self.groups.values())
 
     def hold(self, node: Place, end: datetime) -> None:
         """Note that a node is out of service until then."""
@@ -556,20 +556,6 @@ class Scheduler:
         else:
             self._place(case, start)
         self._placed[case.node] = replace(self._placed[case.node], missed=True, limit=limit)
-
-
-def first_allowed(
-    outlook: Outlook, outside_from: datetime | None, moment: datetime
-) -> tuple[datetime, str] | None:
-    """Return the first moment at which the calendar allows a start, and in which window; None without one."""
-    opening = outlook.first_open(moment)
-    outside = None
-    if outside_from is not None:
-        outside = outlook.unfrozen(max(moment, outside_from))
-    if opening is not None and (outside is None or opening[0] <= outside):
-        window = opening[1].window
-        return opening[0], "" if window == ANY_TIME else window
-    return (outside, "") if outside is not None else None
 
 
 def _busy(case: Case, at: datetime) -> timedelta:

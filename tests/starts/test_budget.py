@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.node import UPGRADE_STATUS_LABEL, Node
 from reconciler.model.snapshot import Replaced
-from reconciler.profiles.budget import DisruptionBudget, OurPlace, count_places, still_missing
+from reconciler.starts.budget import DisruptionBudget, OurPlace, count_places, still_missing
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node
 

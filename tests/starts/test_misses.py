@@ -16,8 +16,8 @@ from reconciler.model.event import Kind
 from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons
-from reconciler.profiles.budget import Booking, PlacesAhead
-from reconciler.profiles.schedule import Case, Limits, Outage, Placed, Scheduler
+from reconciler.starts.budget import Booking, PlacesAhead
+from reconciler.starts.schedule import Case, Limits, Outage, Placed, Scheduler
 from tests.laws.hits import Hits
 from tests.support.builders import NOW, minutes
 from tests.support.searching import examples
