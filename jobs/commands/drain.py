@@ -28,7 +28,7 @@ from reconciler.drain.filters import Action, Survey, survey
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.ledger import read_holds
-from reconciler.kubernetes.node_writing import BY_HAND
+from reconciler.kubernetes.nodes import BY_HAND
 from reconciler.model.drains import DrainOptions, DrainOrder, DrainProgress, Grace, Phase, PodWaits, WaitLimit
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, Unauthorized
 from reconciler.model.instructions import PersonHold, instructions_of

@@ -1,25 +1,23 @@
-"""One patch of one node, safe against lost answers and other writers, and who cordoned a node."""
+"""One patch of one node, safe against lost answers and other writers."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from reconciler import USER_AGENT
-from reconciler.http.retrying import CHANCE, Guard, patiently, write_until_settled
+from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import NODES, PROTOBUF, STRATEGIC_PATCH, Connection, Request
 from reconciler.kubernetes.json_patch import INVALID, Patch, send_patch
+from reconciler.kubernetes.nodes import node_of, read_encoded, read_node
 from reconciler.kubernetes.objects import is_denied
-from reconciler.kubernetes.wire import protobuf, shapes
-from reconciler.kubernetes.wire.formats import node_format
+from reconciler.kubernetes.wire import protobuf
 from reconciler.model import limits
 from reconciler.model.errors import (
     ClusterError,
@@ -133,7 +131,7 @@ class _Server(Struct, frozen=True):
         return answer
 
     def read(self, node: str) -> bytes:
-        answer = _read(self.connection, node)
+        answer = read_encoded(self.connection, node)
         self.wrote(answer)
         return answer
 
@@ -195,7 +193,7 @@ def _send_whole(server: _Server, wanted: Wanted, write: NodeWrite) -> Node:
 
     def read() -> _Shown:
         answer = server.read(write.node)
-        node = answered[0] = _node_of(answer, wanted)
+        node = answered[0] = node_of(answer, wanted)
         metadata = protobuf.parse(protobuf.Node, protobuf.unwrapped(answer)).metadata
         maps = {"labels": metadata.labels, "annotations": metadata.annotations}
         return _Shown(copies_on(node), frozenset(name for name, texts in maps.items() if not texts), node)
@@ -208,7 +206,7 @@ def _send_whole(server: _Server, wanted: Wanted, write: NodeWrite) -> Node:
         nonlocal refusal
         refusal = None
         try:
-            answered[0] = _node_of(server.patch(write.node, _patch_of(write, shown)), wanted)
+            answered[0] = node_of(server.patch(write.node, _patch_of(write, shown)), wanted)
         except Conflict as error:
             refusal = error
             raise
@@ -353,7 +351,7 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
     lists = ListChanges(taints=(write.taint,)) if write.wanted else ListChanges(gone_taints=(write.taint,))
 
     def send() -> None:
-        node = _node_of(connection.send(Request("GET", NODES / write.node, accept=PROTOBUF)), wanted)
+        node = node_of(connection.send(Request("GET", NODES / write.node, accept=PROTOBUF)), wanted)
         if node.uid != write.uid:
             raise NotFound(f"node {write.node} was deleted and created again", status=404)
         # One with another value stays as it is.
@@ -392,20 +390,6 @@ def _condition(one: Condition) -> dict[str, Any]:
     return body
 
 
-def read_node(connection: Connection, name: str, wanted: Wanted) -> Node:
-    """Read one node, with the wanted parts; NotFound if it is gone."""
-    return _node_of(_read(connection, name), wanted)
-
-
-def _read(connection: Connection, name: str) -> bytes:
-    request = Request("GET", NODES / name, accept=PROTOBUF)
-    return patiently(lambda: connection.send(request), sleep=connection.sleep)
-
-
-def _node_of(answer: bytes, wanted: Wanted) -> Node:
-    return node_format(wanted).read(protobuf.unwrapped(answer))
-
-
 def _difference(node: Node, write: NodeWrite) -> str:
     if node.uid != write.uid:
         return "it was deleted and created again"
@@ -415,82 +399,3 @@ def _difference(node: Node, write: NodeWrite) -> str:
     if used:
         return f"someone changed {', '.join(used)}, which a check of its workflows read"
     return f"someone changed the keys of {write.own_prefix} on it"
-
-
-PASSES = USER_AGENT.partition("/")[0]
-"""The field manager of what passes write: the API server takes it from the User-Agent."""
-
-BY_HAND = f"{PASSES}-by-hand"
-"""The field manager of drains by hand. Passes do not undo what a person began."""
-
-AT_ONCE = 20
-"""Nodes that one pass asks about, each by one request."""
-
-KNOWN_FOR = 300.0
-"""Seconds for which an answer counts."""
-
-_ONLY_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-
-
-class _Fields(msgspec.Struct):
-    spec: dict[str, Any] | None = msgspec.field(name="f:spec", default=None)
-
-
-class _Entry(msgspec.Struct):
-    manager: str = ""
-    fieldsV1: _Fields | None = None  # noqa: N815 - the API's spelling
-
-
-class _Metadata(msgspec.Struct):
-    uid: str = ""
-    managedFields: list[_Entry] | None = None  # noqa: N815 - the API's spelling
-
-
-class _Object(msgspec.Struct):
-    metadata: _Metadata
-
-
-class CordonOwner:
-    """Knows which cordons passes have set. It asks about cordoned nodes without a record only."""
-
-    def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
-        """Use this connection; `clock` is in seconds."""
-        self._connection, self._clock = connection, clock
-        self._known: dict[str, tuple[bool, float]] = {}
-
-    def ours(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """Return the names of those whose cordon a pass has set. What can't be read is not ours."""
-        now = self._clock()
-        uids = {node.uid for node in nodes}
-        self._known = {
-            uid: found for uid, found in self._known.items() if uid in uids and now - found[1] < KNOWN_FOR
-        }
-        unknown = [node for node in nodes if node.uid not in self._known]
-        # Each pass of a process that asks about other nodes comes to all of them in the end.
-        for node in CHANCE.sample(unknown, min(AT_ONCE, len(unknown))):
-            self._known[node.uid] = self._is_ours(node), now
-        return frozenset(node.name for node in nodes if self._known.get(node.uid, (False, now))[0])
-
-    def uncordoned_by(self, node: Node) -> str:
-        """Return the field manager that set `spec.unschedulable` to false, empty if that is not known.
-
-        Only who applies the field owns it then. An uncordon by a patch, such as that of kubectl, removes the
-        field, and the API server keeps no owner of what is gone.
-        """
-        return next(self._managers(node), "")
-
-    def _is_ours(self, node: Node) -> bool:
-        return PASSES in self._managers(node)
-
-    def _managers(self, node: Node) -> Iterator[str]:
-        """Yield the managers of `spec.unschedulable`, none if they can't be read."""
-        try:
-            answer = self._connection.send(Request("GET", NODES / node.name, accept=_ONLY_METADATA))
-            found = shapes.decode(_Object, answer).metadata
-        except ClusterError:
-            return
-        if found.uid != node.uid:
-            return
-        for entry in found.managedFields or ():
-            if entry.fieldsV1 is not None and "f:unschedulable" in (entry.fieldsV1.spec or {}):
-                yield limits.text(entry.manager)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TypeVar
 
-from reconciler.kubernetes import eviction, kept_records, maintenances, node_writing, objects
+from reconciler.kubernetes import kept_records, maintenances, objects
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.addons import read_agents, read_remediator
+from reconciler.kubernetes.attachments import attachments_on, left
 from reconciler.kubernetes.connection import (
     BUDGETS,
     CORE,
@@ -26,6 +26,7 @@ from reconciler.kubernetes.connection import (
     on_node,
 )
 from reconciler.kubernetes.lease import read_reconciler
+from reconciler.kubernetes.nodes import CordonOwner, read_node
 from reconciler.kubernetes.wire.formats import Format, budget_format, node_format, pod_format
 from reconciler.kubernetes.wire.lists import in_order, list_all
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease
@@ -65,7 +66,7 @@ class Reader:
         self._connection = connection
         self._namespace, self._memories = namespace, memories
         self._agent_namespace, self._agent = agent_namespace, agent
-        self._cordons = node_writing.CordonOwner(connection)
+        self._cordons = CordonOwner(connection)
         self._nodes: Mapping[str, Node] = {}
         """The nodes of the last list, by name."""
 
@@ -81,7 +82,7 @@ class Reader:
         if not is_object_name(name):
             raise NotFound(f"{name!r} is no node's name", status=404)
         with _for_the_pass():
-            node = node_writing.read_node(self._connection, name, wanted)
+            node = read_node(self._connection, name, wanted)
         return self.completed([node], wanted)[0]
 
     def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
@@ -188,9 +189,8 @@ class Reader:
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
         """See AttachmentReader."""
-        attached = eviction.attachments(self._connection, staying.keys())
-        left = partial(eviction.left, self._connection)
-        return {node: left(attached[node], claims) for node, claims in staying.items()}
+        attached = attachments_on(self._connection, staying.keys())
+        return {node: left(self._connection, attached[node], claims) for node, claims in staying.items()}
 
     def reconciler_of(self, namespace: str) -> Reconciler:
         """See LockReader."""

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.agent.own_node import Access, OwnNodeClient
-from reconciler.kubernetes import maintenances, node_writing
+from reconciler.kubernetes import maintenances
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import ApiPath, Connection, Request, api, core, on_node
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
+from reconciler.kubernetes.nodes import read_node
 from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.node import Taint, Wanted
 from reconciler.model.pod import Owner, Pod, PodSpec
@@ -87,7 +88,7 @@ USES: dict[str, Use] = {
     "delete, pod": lambda c, name: evictions(c).delete(pod(name=name), grace=None),
     "list the pods of a node": lambda c, name: evictions(c).pods(name),
     "watch the pods of a node": lambda c, name: evictions(c).watch_pods(name),
-    "read a node": lambda c, name: node_writing.read_node(c, name, Wanted(frozenset(), "p")),
+    "read a node": lambda c, name: read_node(c, name, Wanted(frozenset(), "p")),
     "patch a node": lambda c, name: Cluster(c, guard=lambda: None).patch_node(write(name)),
     "patch conditions": lambda c, name: Cluster(c, guard=lambda: None).patch_conditions(
         ConditionsWrite(name, "u", gone=("X",))

@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from reconciler.http.retrying import Guard
+from reconciler.kubernetes.attachments import attachments_on, left
 from reconciler.kubernetes.connection import NODES, PROTOBUF, Connection, on_node
-from reconciler.kubernetes.eviction import Evictions, attachments, left
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.scale.pages import list_streamed
 from reconciler.kubernetes.scale.pod_watches import ALONE, NodePods, PodLists, SharedPods
 from reconciler.kubernetes.scale.together import Together
@@ -41,7 +42,7 @@ class SharedEvictions(Evictions):
         self._first = first
         self._lock = threading.Lock()
         self._watched = 0
-        pods, volumes = PodLists(connection), partial(attachments, connection)
+        pods, volumes = PodLists(connection), partial(attachments_on, connection)
         together = partial(Together, many=self._many, sleep=connection.sleep)
         self._listed: tuple[Mapping[str, Node], float] = {}, 0.0
         self._nodes = together(super().node, self.cordoned, lambda: 2, turns=1)

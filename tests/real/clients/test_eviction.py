@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.eviction import RESTARTED_AT, Evictions, why_not
+from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.objects import DeploymentSpec, RollingUpdate, Strategy
+from reconciler.kubernetes.restart import RESTARTED_AT, why_not
 from reconciler.model.errors import Conflict, Forbidden, LockLost, NotFound, Rejected, TooManyRequests
 from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.values import replace
