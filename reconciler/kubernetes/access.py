@@ -154,16 +154,13 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> d
         tls["ssl_context"] = context = create_urllib3_context(cert_reqs=tls["cert_reqs"])
         if not tls.keys() & {"ca_cert_data", "ca_certs"}:
             context.load_default_certs()
-        _load_chain(context, _pem(user, _CERTIFICATE), _pem(user, _KEY))
+        certificate, key = _pem(user, _CERTIFICATE), _pem(user, _KEY)
+        # OpenSSL reads them from a file only. It is readable by us alone, and removed at once.
+        with tempfile.NamedTemporaryFile() as both:
+            both.write(certificate + b"\n" + key)
+            both.flush()
+            context.load_cert_chain(both.name, password=_no_password)
     return tls
-
-
-def _load_chain(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    # OpenSSL reads them from a file only. It is readable by us alone, and removed at once.
-    with tempfile.NamedTemporaryFile() as both:
-        both.write(certificate + b"\n" + key)
-        both.flush()
-        context.load_cert_chain(both.name, password=_no_password)
 
 
 def _no_password() -> str:
@@ -213,23 +210,20 @@ def load_access(kubeconfig: str | None, context: str | None) -> ApiAccess:
         raise Unauthorized(f"KUBECONFIG names no file that exists: {path}; name one that exists, or unset it")
     in_cluster = path is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ
     if in_cluster and (SERVICE_ACCOUNT / "token").is_file():
-        return plain_service_account() or _official_service_account()
+        if (access := plain_service_account()) is not None:
+            return access
+        from reconciler.kubernetes import official
+
+        return official.service_account()
     if path is None and not Path(_DEFAULT).expanduser().is_file():
         raise Unauthorized(
             "no credentials for a cluster: there is no KUBECONFIG, no ServiceAccount token (is"
             f" automountServiceAccountToken off?) and no {_DEFAULT}; name a kubeconfig file"
         )
     path = path or _DEFAULT
-    return plain_kubeconfig(path, context) or _official_kubeconfig(path, context)
-
-
-def _official_service_account() -> ApiAccess:
+    if (access := plain_kubeconfig(path, context)) is not None:
+        return access
+    # It takes long to load.
     from reconciler.kubernetes import official
 
-    return official.service_account()
-
-
-def _official_kubeconfig(paths: str, context: str | None) -> ApiAccess:
-    from reconciler.kubernetes import official
-
-    return official.kubeconfig(paths, context)
+    return official.kubeconfig(path, context)

@@ -51,11 +51,19 @@ def read_installed(connection: Connection, namespace: str) -> tuple[str, bytes] 
     the label of the manifests and the key of the settings. Raises SettingsError for a ConfigMap without
     settings, and the errors of ClusterError for a server that does not answer.
     """
-    name = ConfigMapName(namespace, INSTALLED)
+    name, place = ConfigMapName(namespace, INSTALLED), core(namespace) / "configmaps"
     try:
-        found = objects.get(connection, core(namespace) / "configmaps" / name.name, _ConfigMap)
+        found = objects.get(connection, place / name.name, _ConfigMap)
     except NotFound:
-        named = _labelled(connection, namespace)
+        try:
+            listed, _ = objects.get_list(connection, place, _ConfigMap, labels=INSTALLED_LABEL)
+        except (Forbidden, NotFound):
+            listed = []
+        named = [
+            ConfigMapName(namespace, each.metadata.name)
+            for each in listed
+            if KEY in {*(each.data or {}), *(each.binaryData or {})}
+        ]
         if len(named) == 1:
             return read_settings(connection, named[0])
         if not named:
@@ -68,18 +76,6 @@ def read_installed(connection: Connection, namespace: str) -> tuple[str, bytes] 
     except Rejected as error:
         raise SettingsError((f"{name}: {error}",)) from error
     return _settings_in(name, found)
-
-
-def _labelled(connection: Connection, namespace: str) -> list[ConfigMapName]:
-    """Return the ConfigMaps of our manifests with the key of the settings; none if we may not list them."""
-    try:
-        listed, _ = objects.get_list(
-            connection, core(namespace) / "configmaps", _ConfigMap, labels=INSTALLED_LABEL
-        )
-    except (Forbidden, NotFound):
-        return []
-    ours = (one for one in listed if KEY in {*(one.data or {}), *(one.binaryData or {})})
-    return [ConfigMapName(namespace, one.metadata.name) for one in ours]
 
 
 def _settings_in(name: ConfigMapName, found: _ConfigMap) -> tuple[str, bytes]:

@@ -186,10 +186,6 @@ def read_status(content_type: str, body: bytes) -> StatusBody:
     return StatusBody(body[:300].decode(errors="replace").strip())
 
 
-def _is_status(response: urllib3.BaseHTTPResponse, body: bytes) -> bool:
-    return bool(read_status(media_type(response.headers), body).code)
-
-
 def to_error(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> ClusterError:
     """Return the error for an answer with status 300 or above; its message names the request."""
     refusal = read_status(media_type(headers), body)
@@ -467,11 +463,8 @@ class Connection:
             finally:
                 response.close()
                 response.release_conn()
-        if (
-            response.status == NOT_FOUND
-            and request.path.startswith(CORE)
-            and not _is_status(response, content)
-        ):
+        no_status = not read_status(media_type(response.headers), content).code
+        if response.status == NOT_FOUND and request.path.startswith(CORE) and no_status:
             # A proxy, or another program: nothing is known of the object.
             raise Unreachable(f"{name}: what answers with 404 there is no Kubernetes API server")
         self._impatient = False

@@ -125,7 +125,7 @@ def patch_node(
             return send(_without_record(write))
         answer = send(_without_record(write))
         if keys.record in write.annotations:
-            change(partial(_without_node, write.node))
+            change(lambda kept: {name: entry for name, entry in kept.items() if name != write.node})
         return answer
     try:
         return send(write)
@@ -178,7 +178,3 @@ def _with_text(
     texts = (text,) if counts is None or counts == text else (counts, text)
     others = {node: entry for node, entry in kept.items() if not nodes or node in nodes}
     return {**others, write.node: Kept(write.uid, texts)}
-
-
-def _without_node(node: str, kept: Mapping[str, Kept]) -> Mapping[str, Kept]:
-    return {name: entry for name, entry in kept.items() if name != node}

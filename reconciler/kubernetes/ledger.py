@@ -12,7 +12,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 from msgspec import Struct
@@ -53,7 +53,11 @@ def from_data(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> Ledger:
 
     `unread` is set where its last start can't be read.
     """
-    last_start, unread = _last_start(data.get(LAST_START))
+    last_start, unread = None, ""
+    try:
+        last_start = from_text(data[LAST_START]) if data.get(LAST_START) else None
+    except (ValueError, TypeError, AttributeError) as error:
+        unread = limits.text(str(error), _LONGEST)
     return Ledger(
         last_start=last_start,
         unread=unread,
@@ -83,13 +87,6 @@ def to_data(ledger: Ledger, before: Mapping[str, str], forms: Iterable[MemoryFor
         # What can't be read is replaced by a start only.
         del data[LAST_START]
     return {key: text for key, text in data.items() if text or key in before}
-
-
-def _last_start(text: str | None) -> tuple[datetime | None, str]:
-    try:
-        return (from_text(text) if text else None), ""
-    except (ValueError, TypeError, AttributeError) as error:
-        return None, limits.text(str(error), _LONGEST)
 
 
 def _signs(text: str) -> tuple[str, ...]:

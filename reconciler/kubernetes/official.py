@@ -61,7 +61,12 @@ def kubeconfig(paths: str, context: str | None) -> ApiAccess:
             raise Unauthorized(f"the kubeconfig {paths} can't be used: {error}") from error
     if logged and "BearerToken" not in configuration.api_key:
         # If a credential plugin fails, the package only logs it and goes on without an identity.
-        raise Unauthorized(f"{origin} gives no credentials: {_plugin_failure(logged[-1])}")
+        because = logged[-1]
+        if missing := re.search(r"No such file or directory: '([^']+)'", because):
+            install = _INSTALLS.get(Path(missing[1]).name, "")
+            because = f"its credential plugin {missing[1]} is not installed"
+            because += f"; install it: {install}" if install else ""
+        raise Unauthorized(f"{origin} gives no credentials: {because}")
     return replace(_access(configuration), origin=origin)
 
 
@@ -125,17 +130,6 @@ def _contents(paths: str) -> dict[str, Mapping[str, Any]]:
                     raise Unauthorized(f"{path} is no kubeconfig: {key[:-1]} in {key} is not a mapping")
         contents[path] = content
     return contents
-
-
-def _plugin_failure(text: str) -> str:
-    """Return what a credential plugin said, with the package to install where its program is missing."""
-    missing = re.search(r"No such file or directory: '([^']+)'", text)
-    if missing is None:
-        return text
-    install = _INSTALLS.get(Path(missing[1]).name, "")
-    return (
-        f"its credential plugin {missing[1]} is not installed{f'; install it: {install}' if install else ''}"
-    )
 
 
 _INSTALLS = {

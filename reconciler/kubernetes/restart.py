@@ -38,38 +38,33 @@ def restart(connection: Connection, guard: Guard, pod: Pod, now: datetime) -> st
     again.
     """
     owner = _deployment_of(connection, pod)
+    name, place = owner.name, api(_APPS, "v1", pod.namespace) / "deployments" / owner.name
+
+    def write() -> None:
+        deployment = objects.get(connection, place, objects.Deployment)
+        spec = decode(objects.DeploymentSpec, bytes(deployment.spec))
+        _check_owner(pod, owner, deployment.metadata, spec.selector)
+        misfit = (
+            why_not(spec) or _bound_volume(connection, pod) or _left_to_azure(connection, pod.namespace, name)
+        )
+        if misfit:
+            raise Rejected(f"Deployment {pod.namespace}/{name} is not restarted: {misfit}")
+        annotations = spec.template.metadata.annotations if spec.template.metadata else None
+        if (annotations or {}).get(RESTARTED_AT) != pod.annotations.get(RESTARTED_AT):
+            # The pod is of an older template: a restart, perhaps ours of an earlier pass, is replacing it.
+            # A restart with every pass would never end if the pod starts slowly.
+            return
+        patch = Patch(deployment.metadata.uid)
+        # A rollout or scaling that began since then is checked again.
+        patch.expect(deployment.spec, "spec")
+        at = "spec", "template", "metadata", "annotations"
+        patch.change_texts({}, {RESTARTED_AT: to_text(now)}, *at, exists=bool(annotations))
+        guard()
+        send_patch(connection, place, patch)
+
     # What was checked may have changed, and an answer that was lost may have been a yes.
-    write_until_settled(
-        lambda: _restart_once(connection, guard, pod, owner, now),
-        on=(Conflict, Unreachable),
-        sleep=connection.sleep,
-    )
-    return owner.name
-
-
-def _restart_once(connection: Connection, guard: Guard, pod: Pod, owner: Owner, now: datetime) -> None:
-    name = owner.name
-    place = api(_APPS, "v1", pod.namespace) / "deployments" / name
-    found = objects.get(connection, place, objects.Deployment)
-    spec = decode(objects.DeploymentSpec, bytes(found.spec))
-    _check_owner(pod, owner, found.metadata, spec.selector)
-    misfit = (
-        why_not(spec) or _bound_volume(connection, pod) or _left_to_azure(connection, pod.namespace, name)
-    )
-    if misfit:
-        raise Rejected(f"Deployment {pod.namespace}/{name} is not restarted: {misfit}")
-    annotations = spec.template.metadata.annotations if spec.template.metadata else None
-    if (annotations or {}).get(RESTARTED_AT) != pod.annotations.get(RESTARTED_AT):
-        # The pod is of an older template: a restart, perhaps ours of an earlier pass, is replacing it.
-        # A restart with every pass would never end if the pod starts slowly.
-        return
-    patch = Patch(found.metadata.uid)
-    # A rollout or scaling that began since then is checked again.
-    patch.expect(found.spec, "spec")
-    at = "spec", "template", "metadata", "annotations"
-    patch.change_texts({}, {RESTARTED_AT: to_text(now)}, *at, exists=bool(annotations))
-    guard()
-    send_patch(connection, place, patch)
+    write_until_settled(write, on=(Conflict, Unreachable), sleep=connection.sleep)
+    return name
 
 
 def why_not(spec: objects.DeploymentSpec) -> str:

@@ -110,7 +110,7 @@ def test_a_token_and_a_client_certificate_need_no_official_package(
     cluster, user = clusters[authority], users[identity]
     server = stub(serving(certificates, asks=identity != "token"))
     path = write(tmp_path / "config", server.url, {**cluster, "extensions": [{"name": "x"}]}, user)
-    monkeypatch.setattr(access, "_official_kubeconfig", never)
+    monkeypatch.setattr(official, "kubeconfig", never)
     connection = Connection(path)
     connection.send(Request("GET", ApiPath("x")))
     connection.close()
@@ -288,7 +288,7 @@ def test_inside_a_cluster_the_service_account_is_used_and_its_token_read_again(
     now = [0.0]
     server = stub(serving(certificates))
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", server.url.rpartition(":")[2])
-    monkeypatch.setattr(access, "_official_service_account", never)
+    monkeypatch.setattr(official, "service_account", never)
     connection = Connection(clock=lambda: now[0])
     connection.send(Request("GET", ApiPath("x")))
     (mounted / "token").write_text("second\n")

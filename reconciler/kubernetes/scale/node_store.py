@@ -17,7 +17,7 @@ from reconciler.kubernetes.scale.pages import list_streamed
 from reconciler.kubernetes.watching import AT_ONCE, Known, Watched, Watching, is_later, later
 from reconciler.kubernetes.wire import protobuf
 from reconciler.model.errors import Rejected
-from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.ports import Followed
 from reconciler.model.values import replace
@@ -280,8 +280,16 @@ class NodeStore(Known[Any, NodeChange]):
         return [node for node in missing if not is_later(node.resource_version, version)]
 
     def _events(self, node: Node) -> tuple[object, ...]:
+        """Return what a node says of events: its conditions but Ready, and our annotations."""
         assert self._wanted is not None
-        return _reported_events(node, keys_of(self._wanted.annotation_prefix))
+        keys = keys_of(self._wanted.annotation_prefix)
+        conditions = {
+            condition.type: (condition.status, condition.reason, condition.message)
+            for condition in node.conditions
+            if condition.type != READY
+        }
+        said = (keys.imds, keys.request, *keys.instructions)
+        return conditions, tuple(node.annotations.get(key) for key in said)
 
 
 class _Nodes(Watched[Any]):
@@ -333,16 +341,6 @@ def _is_newer(node: Node, before: Node) -> bool:
     if node.resource_version == before.resource_version:
         return node.uid != before.uid
     return not is_later(before.resource_version, node.resource_version)
-
-
-def _reported_events(node: Node, keys: OwnKeys) -> tuple[object, ...]:
-    conditions = {
-        condition.type: (condition.status, condition.reason, condition.message)
-        for condition in node.conditions
-        if condition.type != READY
-    }
-    said = (keys.imds, keys.request, *keys.instructions)
-    return conditions, tuple(node.annotations.get(key) for key in said)
 
 
 def _without_heartbeats(node: Node) -> Node:
