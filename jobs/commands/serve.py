@@ -24,7 +24,7 @@ from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import Level, LogEvent
 from jobs.runtime.logs import PassLog, log_as_json
 from jobs.runtime.outside import Wiring, reconciler_of
-from jobs.runtime.pass_loop import About, Cause, FileWatcher, NodeWatcher, PassLoop
+from jobs.runtime.pass_loop import About, Cause, PassLoop
 from jobs.runtime.process import (
     Observer,
     Observers,
@@ -35,6 +35,7 @@ from jobs.runtime.process import (
 )
 from jobs.runtime.settings_source import Look, SettingsFile, SettingsWarning, warn_of_no_settings
 from jobs.runtime.supervised import Ending, LastRead, ended_by_signals, wait_until_set
+from jobs.runtime.watches import FileWatcher, NodeWatcher
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.lease import Sighting
@@ -315,7 +316,7 @@ class Serving:
         shows the page would else have no endpoint. Without earlier settings it is not: it must not replace a
         Pod that has some.
         """
-        passes = self._loop.success.unready() or self._loop.watchdog.stands_still()
+        passes = self._loop.watchdog.unready() or self._loop.watchdog.stands_still()
         reasons = [passes, self._nodes.trouble(), self._files.trouble()]
         if self._settings.rejected:
             names = f"; unguarded nodes: {first_of(self._unguarded)}" if self._unguarded else ""
@@ -340,9 +341,8 @@ class Serving:
         """Run one pass. Return in how many seconds to run the next one, None for the schedule."""
         self._began = time.monotonic()
         self._reload()
-        self._requeue()
         try:
-            wishes = (self._try_pass(), self._file.again())
+            wishes = (self._try_pass(), self._file.again(), self._requeue())
         finally:
             self._warning.report(self._file.mistake())
             self.observers.settings(good=not self._file.mistake())
@@ -361,16 +361,17 @@ class Serving:
     def _took(self) -> float:
         return time.monotonic() - self._began
 
-    def _requeue(self) -> None:
+    def _requeue(self) -> float | None:
+        """Return in how many seconds the settings want the next pass; None leaves it to the schedule."""
         every = self._settings.profiles.intervals.requeue
-        self._loop.at_least_every(every.total_seconds() if every is not None else None)
+        return every.total_seconds() - self._took() if every is not None else None
 
     def _try_pass(self) -> float | None:
         """Run one pass. Return in how many seconds the plan changes next, None for the schedule."""
         waits = self._lets_others_until - time.monotonic()
         if waits > 0:
             # A change of a node begins a pass at once, and a standby looks at the lock every 2 seconds.
-            self._loop.success.good()
+            self._loop.watchdog.works()
             return waits
         try:
             change = self._pass()
@@ -385,7 +386,7 @@ class Serving:
             self.observers.stands_by(held.holder)
             # A holder that is dead is not known to act.
             if held.alive:
-                self._loop.success.good()
+                self._loop.watchdog.works()
             return again
         except LockLost as error:
             self._loop.watchdog.acted()
@@ -393,7 +394,7 @@ class Serving:
                 # It waits as a standby does: the process on another node goes on with the drains.
                 PassLog.write(LogEvent.GAVE_BACK, because="our own Pod is evicted from its node")
                 self._leave()
-                self._loop.success.good()
+                self._loop.watchdog.works()
                 self._lets_others_until = time.monotonic() + _AGAIN
                 return _AGAIN
             self._failed(error)
@@ -407,7 +408,7 @@ class Serving:
             # Nobody acts, so no pass has succeeded.
             self.observers.failed(self._took())
             return _AGAIN
-        self._loop.success.good()
+        self._loop.watchdog.works()
         self._loop.watchdog.acted()
         self.observers.succeeded(self._took(), self._clock.now())
         # What has no answer yet is asked for again soon, also if it fails meanwhile.

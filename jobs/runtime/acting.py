@@ -74,7 +74,7 @@ class Following(Struct, frozen=True):
     store: Store
     watchdog: Watchdog
     sighting: Sighting
-    calm: Callable[[], None]
+    calm: Callable[[], object]
     rest: Callable[[], object]
     came: Callable[[], object] = lambda: None
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from jobs.runtime.pass_loop import TOGETHER, About, Cause, Pacer
+import pytest
+
+from jobs.runtime.pass_loop import TOGETHER, About, Cause
 from tests.bench.wake import rested
+from tests.support.fakes.timer import play
 
 NOTICE = Cause("node worker-1", About.NOTICE)
 ROUNDS = 100
 
 
 def test_the_end_of_the_last_event_delays_no_pass_of_the_next_round() -> None:
-    pacer = Pacer()
-    now = 0.0
+    moments = [0.0]
     for _ in range(ROUNDS):
-        pacer.note(NOTICE, now)
-        assert pacer.due() == now + TOGETHER
-        pacer.begin(now)
-        pacer.end(now)
-        now += rested()
+        moments.append(moments[-1] + TOGETHER + rested())
+    assert play([(at, NOTICE) for at in moments]).delay(NOTICE) == pytest.approx([TOGETHER] * len(moments))

@@ -1,10 +1,9 @@
-"""When passes run: the loop, and its pace."""
+"""When passes are made: what begins one, how long it waits for others, and what an error changes."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import pairwise
 from queue import Queue
 
@@ -15,18 +14,18 @@ from hypothesis import strategies as st
 from jobs.runtime import pass_loop
 from jobs.runtime.pass_loop import (
     APART,
-    ENDS,
-    MOST_FIRST,
+    ENDS_APART,
+    FIRST_APART,
     PART,
     QUIET,
     TOGETHER,
     About,
     Cause,
-    Pacer,
     PassLoop,
 )
 from jobs.runtime.supervised import Ending
 from tests.support.controlplane.processes import wait_for
+from tests.support.fakes.timer import HandLoop, play
 
 HOUR = 3600.0
 AT_ONCE: Callable[[int], float] = lambda _: 0.0  # noqa: E731
@@ -52,7 +51,7 @@ class Passes:
         step = self.script.pop(0) if self.script else None
         if isinstance(step, BaseException):
             raise step
-        self.loop.success.good()
+        self.loop.watchdog.works()
         return step
 
     def failed(self, error: Exception, failures: int, again: float) -> None:
@@ -70,7 +69,7 @@ def test_an_error_of_a_pass_is_reported_and_the_pass_is_repeated(monkeypatch: py
     passes = Passes(OverflowError("date value out of range"), RecursionError(), UnicodeError("\ud800"))
     with passes.loop:
         passes.wait(4)
-        wait_for("readiness", lambda: not passes.loop.success.unready())
+        wait_for("readiness", lambda: not passes.loop.watchdog.unready())
     assert passes.failures == [("OverflowError", 1), ("RecursionError", 2), ("UnicodeError", 3)]
     assert not passes.ending.stop.is_set()
 
@@ -78,19 +77,19 @@ def test_an_error_of_a_pass_is_reported_and_the_pass_is_repeated(monkeypatch: py
 def test_while_passes_fail_the_process_is_alive_and_not_ready_and_says_why() -> None:
     passes = Passes(None, *[ValueError(f"broken {number}") for number in range(100)])
     passes.loop = PassLoop(passes.run, HOUR, lambda *_: None, passes.ending, lambda _: HOUR)
-    assert passes.loop.success.unready() == "no pass has succeeded yet"
+    assert passes.loop.watchdog.unready() == "no pass has succeeded yet"
     with passes.loop:
         passes.wait(1)
-        wait_for("readiness", lambda: not passes.loop.success.unready())
+        wait_for("readiness", lambda: not passes.loop.watchdog.unready())
         passes.loop.wake(Cause("node a"))
         passes.wait(2)
-        wait_for("the reason", lambda: "ValueError: broken 0" in passes.loop.success.unready())
-        assert passes.loop.success.unready().startswith("the pass failed once since 2")
+        wait_for("the reason", lambda: "ValueError: broken 0" in passes.loop.watchdog.unready())
+        assert passes.loop.watchdog.unready().startswith("the pass failed once since 2")
         assert passes.loop.stuck() == ""
         # What wakes it does not wait for the pause after a failure.
         passes.loop.wake(Cause("node b"))
         passes.wait(3)
-        wait_for("the count", lambda: "failed 2 times" in passes.loop.success.unready())
+        wait_for("the count", lambda: "failed 2 times" in passes.loop.watchdog.unready())
 
 
 @pytest.mark.parametrize("error", [MemoryError(), SystemExit(4), KeyboardInterrupt()])
@@ -139,7 +138,7 @@ def test_leaving_waits_for_the_running_pass_and_starts_no_other() -> None:
     passes.loop.wake(Cause("node a"))
     leaver = threading.Thread(target=passes.loop.__exit__)
     leaver.start()
-    wait_for("leaving", lambda: passes.loop._leaving)
+    leaver.join(0.01)
     assert leaver.is_alive()
     passes.go.set()
     leaver.join(30)
@@ -147,101 +146,35 @@ def test_leaving_waits_for_the_running_pass_and_starts_no_other() -> None:
     assert passes.count == 1
 
 
-def test_the_scheduler_starts_a_pass_each_interval() -> None:
-    passes = Passes()
-    (job,) = passes.loop._scheduler.get_jobs()
-    assert job.trigger.interval.total_seconds() == HOUR
-    with passes.loop:
-        passes.wait(1)
-        job.func()
-        passes.wait(2)
+def test_the_schedule_begins_a_pass_each_interval() -> None:
+    hand = HandLoop(every=30.0, takes=2.0)
+    for _ in range(3):
+        hand.ring()
+    first, second, third = hand.played.passes
+    assert (second - first, third - second) == (30.0, 30.0)
 
 
-def test_a_clock_that_was_set_back_delays_no_pass_for_long() -> None:
-    passes = Passes()
-    passes.loop = PassLoop(passes.run, 0.1, passes.failed, passes.ending, AT_ONCE)
-    # As if the wall clock stood: the scheduler's job never comes.
-    passes.loop._scheduler.remove_all_jobs()
-    with passes.loop:
-        passes.wait(2)
+def test_a_pass_that_takes_longer_than_the_interval_is_followed_at_once() -> None:
+    hand = HandLoop(every=2.0, takes=5.0)
+    for _ in range(2):
+        hand.ring()
+    first, second = hand.played.passes
+    assert second - first == 5.0
 
 
-def test_settings_may_ask_for_passes_more_often_than_the_schedule() -> None:
-    passes = Passes()
-    passes.loop.at_least_every(0.01)
-    with passes.loop:
-        passes.wait(4)
-        passes.loop.at_least_every(None)
-
-
-def test_a_pass_that_takes_long_leaves_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Seconds()
-    monkeypatch.setattr(pass_loop, "time", clock)
-    loop = PassLoop(lambda: clock.sleep(7), HOUR, lambda *_: None, Ending())
-    loop.at_least_every(0.2)
-
-    loop._once()
-
-    assert loop._next == 14.0
-
-
-class Seconds:
-    """A clock of seconds that goes on only in a pass."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
+def test_what_the_plan_or_the_settings_want_leaves_time_to_other_work_after_a_long_pass() -> None:
+    hand = HandLoop(takes=7.0, again=0.2)
+    for _ in range(2):
+        hand.ring()
+    first, second = hand.played.passes
+    assert second - first == PART * 7.0
 
 
 NOISY = Cause("node noisy")
 OTHER = Cause("node other")
-URGENT = Cause("node other", About.NOTICE)
+NOTICE = Cause("node other", About.NOTICE)
 # Times are compared after additions of floats.
 BIT = 1e-6
-
-
-@dataclass
-class Played:
-    """When passes began, and for each change when the pass that served it began."""
-
-    passes: list[float] = field(default_factory=list)
-    served: list[tuple[float, Cause, float]] = field(default_factory=list)
-
-    def delay(self, cause: Cause) -> list[float]:
-        return [began - at for at, of, began in self.served if of == cause]
-
-
-def play(changes: list[tuple[float, Cause]], takes: float = 0.0) -> Played:
-    """Play changes, in the order of their times, through a loop whose passes take so many seconds."""
-    pacer, played = Pacer(), Played()
-    waiting: list[tuple[float, Cause]] = []
-    rest = sorted(changes, key=lambda change: change[0])
-    now = 0.0
-    while rest or waiting:
-        due = pacer.due()
-        if due is not None and (not rest or max(due, now) <= rest[0][0]):
-            began = max(due, now)
-            pacer.begin(began)
-            played.passes.append(began)
-            played.served += [(at, cause, began) for at, cause in waiting]
-            waiting.clear()
-            now = began + takes
-            while rest and rest[0][0] < now:
-                at, cause = rest.pop(0)
-                pacer.note(cause, at)
-                waiting.append((at, cause))
-            pacer.end(now)
-        else:
-            at, cause = rest.pop(0)
-            now = max(now, at)
-            pacer.note(cause, at)
-            waiting.append((at, cause))
-    return played
 
 
 def flapping(cause: Cause, seconds: float, a_second: int = 20) -> list[tuple[float, Cause]]:
@@ -260,32 +193,28 @@ def test_a_node_that_changes_twenty_times_a_second_costs_a_pass_a_second(about: 
     assert 55 <= len(passes) <= 61
 
 
-def test_the_first_changes_of_many_nodes_have_a_limit() -> None:
+def test_the_first_changes_of_many_nodes_are_some_passes_a_second() -> None:
     played = play([(number * 2 * TOGETHER, Cause(f"node {number}")) for number in range(300)])
-    assert len(played.passes) <= (MOST_FIRST + QUIET / APART) * (30 / QUIET) + 1
-    assert all(began - at <= APART + TOGETHER + BIT for at, _, began in played.served)
+    assert all(after - before >= FIRST_APART - BIT for before, after in pairwise(played.passes))
+    assert all(began - at <= FIRST_APART + BIT for at, _, began in played.served)
 
 
-def test_ten_seconds_after_the_quick_passes_a_first_change_starts_a_pass_at_once_again() -> None:
-    quick = [(number * 2 * TOGETHER, Cause(f"node {number}")) for number in range(2 * MOST_FIRST)]
-    played = play([*quick, *flapping(NOISY, QUIET + 5), (QUIET + 3.42, OTHER)])
-    assert played.delay(OTHER) == [pytest.approx(TOGETHER)]
+@pytest.mark.parametrize("at", [5.0, 5.1, 5.42, 5.99])
+def test_another_nodes_first_change_does_not_wait_for_the_turn_of_a_flapping_node(at: float) -> None:
+    played = play([*flapping(NOISY, 10), (at, OTHER)])
+    (delay,) = played.delay(OTHER)
+    assert delay <= FIRST_APART + BIT
 
 
-def test_another_nodes_first_change_does_not_wait_behind_a_flapping_node() -> None:
-    played = play([*flapping(NOISY, 10), (5.42, OTHER)])
-    assert played.delay(OTHER) == [pytest.approx(TOGETHER)]
-
-
-def test_an_urgent_change_does_not_wait_behind_flapping_nodes_nor_its_own_other_changes() -> None:
+def test_a_notice_does_not_wait_behind_flapping_nodes_nor_its_own_other_changes() -> None:
     noise = [change for number in range(200) for change in flapping(Cause(f"node {number}"), 10, 2)]
-    played = play([*noise, *flapping(OTHER, 10), (5.42, URGENT), (6.9, URGENT)])
-    assert played.delay(URGENT) == [pytest.approx(TOGETHER), pytest.approx(TOGETHER)]
+    played = play([*noise, *flapping(OTHER, 10), (5.42, NOTICE), (6.9, NOTICE)])
+    assert played.delay(NOTICE) == [pytest.approx(TOGETHER), pytest.approx(TOGETHER)]
 
 
 def test_after_a_quiet_time_a_change_is_a_first_one_again() -> None:
-    played = play([(0.0, NOISY), (0.2, NOISY), (1.1 + QUIET, NOISY)])
-    assert played.delay(NOISY) == pytest.approx([TOGETHER, APART + TOGETHER - 0.2, TOGETHER])
+    played = play([(0.0, NOISY), (0.3, NOISY), (1.1 + QUIET, NOISY)])
+    assert played.delay(NOISY) == pytest.approx([TOGETHER, APART + TOGETHER - 0.3, TOGETHER])
 
 
 def test_passes_that_take_long_leave_half_of_the_time_to_other_work() -> None:
@@ -293,103 +222,102 @@ def test_passes_that_take_long_leave_half_of_the_time_to_other_work() -> None:
     assert len(played.passes) <= 60 / 6 + 1
 
 
-def test_a_change_during_a_pass_is_served_by_the_next_one() -> None:
-    pacer = Pacer()
-    pacer.note(NOISY, 0.0)
-    pacer.begin(0.05)
-    pacer.note(OTHER, 0.06)
-    pacer.end(0.5)
-    assert pacer.due() == pytest.approx(0.06 + TOGETHER)
+def test_a_notice_during_a_long_pass_is_served_by_the_next_one_at_once() -> None:
+    played = play([(0.0, NOISY), (0.2, NOTICE)], takes=0.5)
+    assert played.passes == pytest.approx([TOGETHER, TOGETHER + 0.5])
+
+
+def test_a_change_wakes_a_pass_that_the_schedule_would_make_later() -> None:
+    hand = HandLoop(every=30.0)
+    hand.play([(5.0, NOISY)])
+    hand.ring()
+    woken, scheduled = hand.played.passes[-2:]
+    assert woken == pytest.approx(5.0 + TOGETHER)
+    assert scheduled == pytest.approx(woken + 30.0)
 
 
 CHANGES = st.lists(
     st.tuples(
-        st.floats(0, 30, allow_nan=False), st.builds(Cause, st.sampled_from(["a", "b", "c"]), st.booleans())
+        st.floats(0, 30, allow_nan=False),
+        st.builds(Cause, st.sampled_from(["a", "b", "c"]), st.sampled_from(About)),
     ),
     max_size=120,
 )
 
 
 @given(CHANGES)
-def test_every_change_is_served_in_time_and_no_cause_costs_more_than_a_pass_a_second(
-    changes: list[tuple[float, Cause]],
-) -> None:
+def test_every_change_is_served_in_time(changes: list[tuple[float, Cause]]) -> None:
     played = play(changes)
     assert len(played.served) == len(changes)
     assert all(0 <= began - at <= APART + TOGETHER + BIT for at, _, began in played.served)
     last: dict[Cause, float] = {}
     for at, cause, began in played.served:
         fresh = cause not in last or at - last[cause] >= QUIET
-        if fresh and cause.urgent:
+        if fresh and cause.about in (About.NOTICE, About.SETTINGS):
             assert began - at <= TOGETHER + BIT
         last[cause] = began
 
 
 @given(CHANGES.map(lambda changes: [(at, Cause(cause.name)) for at, cause in changes]))
-def test_passes_that_are_not_urgent_are_few(changes: list[tuple[float, Cause]]) -> None:
+def test_the_passes_for_changes_of_nodes_are_few(changes: list[tuple[float, Cause]]) -> None:
     passes = play(changes).passes
     assert bool(passes) == bool(changes)
-    for began in passes:
-        within = [one for one in passes if began <= one < began + QUIET]
-        assert len(within) <= MOST_FIRST + QUIET / APART + 1
+    assert all(after - before >= FIRST_APART - BIT for before, after in pairwise(passes))
 
 
-@given(CHANGES.map(lambda changes: [(at, NOISY) for at, _ in changes]))
-def test_the_passes_for_one_cause_are_a_second_apart(changes: list[tuple[float, Cause]]) -> None:
-    passes = play(changes).passes
-    assert bool(passes) == bool(changes)
+@given(
+    st.sampled_from([about for about in About if about is not About.STEP]),
+    st.lists(st.floats(0, 30, allow_nan=False), min_size=1, max_size=120),
+)
+def test_the_passes_for_one_cause_are_a_second_apart(about: About, moments: list[float]) -> None:
+    passes = play([(at, Cause("node noisy", about)) for at in moments]).passes
+    assert passes
     assert all(after - before >= APART - BIT for before, after in pairwise(passes))
 
 
-def test_drains_wait_for_the_passes_about_new_notices_and_for_nothing_else() -> None:
-    pacer = Pacer()
+def test_drains_wait_for_the_passes_about_new_notices_and_for_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pass_loop, "BURST", 0.0)
+    hand = HandLoop()
     for cause in (Cause("settings", About.SETTINGS), Cause("drain of a", About.DRAIN), Cause("node a")):
-        pacer.note(cause, 0.0)
-        assert not pacer.bursts()
+        hand.loop.wake(cause)
+        assert hand.loop.wait_for_calm()
 
-    notice = Cause("node b", About.NOTICE)
-    pacer.note(notice, 0.0)
-    assert pacer.bursts()
+    hand.loop.wake(NOTICE)
+    assert not hand.loop.wait_for_calm()
 
-    pacer.begin(0.1)
-    pacer.end(0.2)
-    assert not pacer.bursts()
+    hand.ring()
+    assert hand.loop.wait_for_calm()
     # A node that keeps changing delays nobody.
-    pacer.note(notice, 0.3)
-    assert not pacer.bursts()
+    hand.loop.wake(NOTICE)
+    assert hand.loop.wait_for_calm()
 
 
 def test_after_a_long_pass_the_ends_of_drains_wait_and_notices_do_not() -> None:
-    pacer = Pacer()
-    pacer.begin(0.0)
-    pacer.end(0.4)
-    pacer.note(Cause("drain of a", About.DRAIN), 0.5)
-    assert pacer.due() == pytest.approx(PART * 0.4)
-
-    pacer.note(Cause("node b", About.NOTICE), 0.6)
-    assert pacer.due() == pytest.approx(0.6 + TOGETHER)
+    drain = Cause("drain of a", About.DRAIN)
+    played = play([(0.0, OTHER), (0.5, drain), (0.6, NOTICE), (0.7, drain)], takes=0.4)
+    assert played.delay(NOTICE) == [pytest.approx(TOGETHER)]
+    assert played.passes == pytest.approx([TOGETHER, 0.6 + TOGETHER, 0.6 + TOGETHER + PART * 0.4])
 
 
-def test_a_step_of_a_workflow_is_followed_at_once_and_the_same_one_again_waits() -> None:
-    pacer = Pacer()
+def test_a_step_of_a_workflow_is_followed_at_once_and_the_same_one_again_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pass_loop, "REST", 0.0)
     step = Cause("default of a is in-maintenance", About.STEP)
+    hand = HandLoop()
     for at, due in ((0.1, 0.1), (0.2, 0.1 + APART)):
-        pacer.note(step, at)
+        hand.now = at
+        hand.loop.wake(step)
         # Its Events may be sent before another pass, and not before one that follows.
-        assert pacer.rests(at) is (due > at)
-        assert pacer.due() == pytest.approx(due)
-        pacer.begin(due)
-        pacer.end(due)
+        assert hand.loop.wait_for_rest() is (due > at)
+        hand.ring()
+        assert hand.played.passes[-1] == pytest.approx(due)
 
 
 def test_the_ends_of_drains_come_together_in_a_pass() -> None:
-    pacer = Pacer()
-    pacer.begin(0.0)
-    pacer.end(0.001)
-    pacer.note(Cause("drain of a", About.DRAIN), 0.1)
-    assert pacer.due() == pytest.approx(ENDS)
+    ends = [(0.1, Cause("drain of a", About.DRAIN)), (0.2, Cause("drain of b", About.DRAIN))]
     # One that ends alone waits for nothing.
-    pacer.begin(ENDS)
-    pacer.end(ENDS + 0.001)
-    pacer.note(Cause("drain of b", About.DRAIN), 5.0)
-    assert pacer.due() == pytest.approx(5.0 + TOGETHER)
+    played = play([(0.0, OTHER), *ends, (5.0, Cause("drain of c", About.DRAIN))])
+    assert played.passes == pytest.approx([TOGETHER, TOGETHER + ENDS_APART, 5.0 + TOGETHER])

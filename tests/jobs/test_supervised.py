@@ -16,10 +16,10 @@ from queue import Queue
 import pytest
 import watchfiles
 
-import jobs.runtime.pass_loop as watching
 import jobs.runtime.supervised as supervised
+import jobs.runtime.watches as watching
 from jobs.runtime.health import Document, HealthServer
-from jobs.runtime.pass_loop import Cause, FileWatcher
+from jobs.runtime.pass_loop import Cause
 from jobs.runtime.supervised import (
     LONGEST_LAST_READ,
     LONGEST_PAUSE,
@@ -28,6 +28,7 @@ from jobs.runtime.supervised import (
     Supervised,
     pause_after,
 )
+from jobs.runtime.watches import SETTINGS, FileWatcher
 from reconciler.model.errors import Forbidden
 from tests.support.controlplane.processes import wait_for
 
@@ -110,7 +111,7 @@ def test_a_broken_watch_of_the_settings_file_is_opened_again(
     with FileWatcher(file, woken.put, Ending()) as watcher:
         wait_for("the second watch", lambda: not broken and not watcher.trouble())
         file.write_text("mode: Enforce\n", encoding="utf-8")
-        assert woken.get(timeout=30).urgent
+        assert woken.get(timeout=30) == SETTINGS
 
 
 WAITING = """

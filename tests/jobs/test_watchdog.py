@@ -16,7 +16,7 @@ def now() -> SimpleNamespace:
 
 @pytest.fixture
 def watchdog(now: SimpleNamespace) -> Watchdog:
-    return Watchdog(210, lambda: now.seconds)
+    return Watchdog(30, lambda: now.seconds)
 
 
 def test_a_pass_that_does_not_end_stands_still(now: SimpleNamespace, watchdog: Watchdog) -> None:

@@ -176,8 +176,8 @@ def test_whatever_others_wrote_a_process_that_lives_leads_in_time(steps: list[St
 @settings(max_examples=examples(200))
 def test_the_lock_is_renewed_only_while_passes_end(steps: list[tuple[float, str]]) -> None:
     server = LeaseServer()
-    most = 210.0
-    watchdog = Watchdog(most, server.clock)
+    every, most = 30.0, 210.0
+    watchdog = Watchdog(every, server.clock)
     sign, longest = server.now, LONGEST
     began = server.now
     for after, what in steps:

@@ -11,8 +11,8 @@ import pytest
 
 from jobs.runtime.environment import Target
 from jobs.runtime.outside import Wiring
-from jobs.runtime.pass_loop import NodeWatcher
 from jobs.runtime.supervised import Ending
+from jobs.runtime.watches import NodeWatcher
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.reader import Reader
 from reconciler.kubernetes.scale.node_store import NodeStore
