@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.size.__main__ import CIRCLES, measure
+from tests.without.__main__ import plugins
+from tests.without.words import WORDS
 
 
 def put(root: Path, place: str, text: str) -> None:
@@ -66,3 +68,74 @@ def test_a_circle_of_rooms_is_named_and_one_inside_a_room_too(tmp_path: Path) ->
     put(tmp_path, "reconciler/drain/d.py", "")
     (circle,) = measure(tmp_path)[CIRCLES].places
     assert set(circle.split(" <- ")) == {"reconciler.model", "reconciler.drain"}
+
+
+def test_a_node_is_followed_into_what_it_is_handed_to(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        "reconciler/passes/decide.py",
+        """
+from reconciler.model import node as nodes
+from reconciler.model.node import Facts
+from reconciler.passes.marks import Mark, marked
+
+def decide_node(node: Facts, all_of: list[Facts]) -> Mark:
+    name = node.name
+    _seen(all_of)
+    copied = replace(node, name="b")
+    node.settle()
+    nodes.shown(text=name)
+    return marked(Mark(), copied)
+
+def _seen(all_of: list[Facts]) -> None: ...
+""",
+    )
+    put(
+        tmp_path,
+        "reconciler/passes/marks.py",
+        """
+from reconciler.model.node import Facts
+
+class Mark: ...
+
+def marked(mark: Mark, facts: Facts) -> Mark:
+    return [_one(each) for each in facts.parts][0]
+
+def _one(part: object) -> Mark: ...
+""",
+    )
+    put(
+        tmp_path,
+        "reconciler/model/node.py",
+        """
+class Facts:
+    def settle(self) -> None: ...
+
+def shown(text: str) -> None: ...
+""",
+    )
+    figures = measure(tmp_path)
+
+    assert figures["stays of a node on its way through decide_node"].places == (
+        "reconciler.passes.decide:decide_node",
+        "reconciler.model.node:Facts.settle",
+        "reconciler.model.node:shown",
+        "reconciler.passes.marks:marked",
+        "reconciler.passes.marks:_one",
+    )
+    assert figures["rooms on that way"].value == 3
+    assert figures["climbs on that way"].places == ("reconciler.model.node -> reconciler.passes.marks",)
+    assert figures["carriers on that way"].places == ("reconciler.passes.marks:Mark",)
+
+
+def test_a_word_of_a_plugin_counts_in_the_core_alone(tmp_path: Path) -> None:
+    put(tmp_path, "reconciler/model/a.py", "# what Karpenter says to a webhook\n")
+    put(tmp_path, "reconciler/model/b.py", "HOOKS = ()\n")
+    put(tmp_path, "jobs/c.py", "# slack\n")
+    put(tmp_path, "reconciler/features/hooks/feature.py", "# hooks\n")
+    words = measure(tmp_path)["files of the core with words of plugins"]
+    assert words.places == ["jobs/c.py", "reconciler/model/b.py"]
+
+
+def test_each_plugin_has_its_words() -> None:
+    assert set(WORDS) == {str(plugin) for plugin in plugins()}
