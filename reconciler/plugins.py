@@ -9,12 +9,12 @@ sources as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 _ROOMS = {"features": "feature", "sources": "source"}
 """The stage of a plugin of one file, by the room."""
@@ -41,6 +41,29 @@ class Command(NamedTuple):
     text: str
     example: str
     answers: str = ""
+
+
+Given = TypeVar("Given")
+
+
+def file_of(module: ModuleType) -> str:
+    """Return the file of a module for messages, from the root of the repository."""
+    return f"{module.__name__.replace('.', '/')}.py"
+
+
+def by_name(
+    what: str, given: Iterable[tuple[str, Iterable[Given]]], name: Callable[[Given], str]
+) -> Mapping[str, Given]:
+    """Return what each of these files gives, by its name; raises ValueError if two have the same name."""
+    known: dict[str, Given] = {}
+    files: dict[str, str] = {}
+    for file, values in given:
+        for value in values:
+            key = name(value)
+            if key in known:
+                raise ValueError(f"{file}: {files[key]} has another {what} {key}")
+            known[key], files[key] = value, file
+    return known
 
 
 _OTHERS = ("settings", "process", "commands")

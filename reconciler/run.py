@@ -27,6 +27,7 @@ from reconciler.passes.parts import Parts, Sources
 from reconciler.passes.preview import add_pods, preview
 from reconciler.passes.store import Store
 from reconciler.passes.unattended import unattended
+from reconciler.report.holds import hold_kinds
 from reconciler.settings.schema import Settings
 
 PARTS = Parts(
@@ -34,6 +35,8 @@ PARTS = Parts(
     tuple(module.FEATURE for module in plugins.modules("feature")),
 )
 """Every source and every feature."""
+
+hold_kinds()  # Two of one name, or one that nobody can end, are refused before the first pass.
 
 AGAIN = 2
 """How often a pass decides again about nodes that others change between its read and its write."""

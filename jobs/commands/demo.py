@@ -23,9 +23,10 @@ from jobs.runtime.output import echo, width
 from jobs.runtime.process import Observers, Passed, Surroundings, options_of_features
 from reconciler.calendar.values import format_duration, in_zone
 from reconciler.model.drains import DrainProgress, Phase
+from reconciler.model.holds import DRAIN_BLOCKED
 from reconciler.model.limits import count_of
 from reconciler.model.node import Node
-from reconciler.model.outcome import ActionName, HoldCode, Outcome
+from reconciler.model.outcome import ActionName, Outcome
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.profiles.checks.platform import events_gone, node_ready
@@ -222,7 +223,7 @@ class Story(Struct, frozen=True):
             return (hold.code, kinds), f"stays cordoned: {hold.reason}"
         if hold.code == node_ready.name:
             return (hold.code,), f"stays cordoned: {hold.reason}"
-        if hold.code == HoldCode.DRAIN and plan.draining.progress is not None:
+        if hold.code == DRAIN_BLOCKED.code and plan.draining.progress is not None:
             pods = tuple(sorted(blocker.pod for blocker in plan.draining.progress.blockers))
             return (hold.code, pods), hold.reason
         return (hold.code,), hold.reason

@@ -27,7 +27,8 @@ from jobs.runtime.supervised import ended_by_signals
 from jobs.runtime.unblocked import unblock
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockHeld
-from reconciler.model.outcome import ActionName, HoldCode, Outcome, Result
+from reconciler.model.holds import INTERNAL
+from reconciler.model.outcome import ActionName, Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
 from reconciler.model.values import replace
@@ -282,7 +283,7 @@ def _struck(plan: Plan, *, strict: bool) -> bool:
 
 def _broken(plan: Plan) -> bool:
     """Whether an error in this program kept a node from being judged."""
-    return any(hold.code == HoldCode.INTERNAL for node in plan.nodes for hold in node.holds)
+    return any(hold.code == INTERNAL.code for node in plan.nodes for hold in node.holds)
 
 
 def _print(report: Report, output: str) -> None:

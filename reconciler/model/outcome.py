@@ -1,7 +1,6 @@
 """What a pass does about a node by name, how that ended, and why it does nothing.
 
-A hold's code is the name of the check that did not pass, or one of `HoldCode`. Reports, logs and
-NodeMaintenance objects show the values of all these, so they never change.
+Reports, logs and NodeMaintenance objects show the values of all these, so they never change.
 """
 
 from __future__ import annotations
@@ -65,32 +64,6 @@ class Outcome(Struct, frozen=True):
     def notable(self) -> bool:
         """Whether people have to hear of it: the action failed, or was put off."""
         return self.result in (Result.FAILED, Result.LATER)
-
-
-class HoldCode(StrEnum):
-    """The codes of holds that do not come from a check."""
-
-    DISMISSED = "dismissed"
-    DRAIN = "drain"
-    DRAIN_SLOT = "drainSlot"
-    END_REPORTED = "endReported"
-    EVENT_READABLE = "eventReadable"
-    INTERNAL = "internal"
-    IN_TIME = "inTime"
-    LOOKED_AFTER = "lookedAfter"
-    NAMESPACES_READABLE = "namespacesReadable"
-    NODE_WRITABLE = "nodeWritable"
-    NOT_CLAIMED = "notClaimed"
-    ONE_PROFILE = "oneProfile"
-    PODS_READABLE = "podsReadable"
-    RECONCILER_RUNS = "reconcilerRuns"
-    RECORD_READABLE = "recordReadable"
-    VM_POWER = "vmPower"
-    WORKFLOW = "workflow"
-    WORKFLOW_DATA_READABLE = "workflowDataReadable"
-    WORKFLOW_GONE = "workflowGone"
-    WORKFLOW_UNCORDONED = "workflowUncordoned"
-    WORKFLOW_UNKNOWN = "workflowUnknown"
 
 
 class WaitsFor(StrEnum):

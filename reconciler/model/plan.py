@@ -60,8 +60,8 @@ class CheckAnswer(Struct, frozen=True):
 class Hold(Struct, frozen=True):
     """One reason why a pass does nothing now; `until` is when that ends at the latest, if known (UTC).
 
-    `code` is the name of a check, or a `HoldCode`. `asks` is when to ask again whether it has ended, for what
-    no watch reports. `who` and `by_itself` say who can end it, if the code alone does not.
+    `code` is the name of a check, or that of a `HoldKind`. `asks` is when to ask again whether it has ended,
+    for what no watch reports. `who` and `by_itself` say who can end it, if the code alone does not.
     """
 
     node: str

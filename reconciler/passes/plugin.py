@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from reconciler.model.event import WITHOUT_START, MaintenanceEvent, Reading
+from reconciler.model.holds import HoldKind
 from reconciler.model.machine import MachineRef, PlatformRequest
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, NodePlan, Notice
@@ -238,13 +239,13 @@ class Deciding(Struct, frozen=True):
 class Feature(Struct, frozen=True):
     """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
 
-    `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
-    they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
-    sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
-    it is none that the feature knows. `read_nodes` reads what the feature needs to know of some nodes, by
-    their names: it chooses them, a bounded number. What can't be read is a part of its answer. `read_checks`
-    reads what the checks of workflows need. A node that
-    breaks what `decide` does is one of the faults.
+    `holds` are its kinds of holds that come from no check. `reads` says which parts of nodes it reads; those
+    of signs also while the settings have them off, because they are then removed. `machine_of` returns the
+    machine of a node, None if it knows nothing of it, and sends no request. `adopts` names the tool whose
+    cordon on a node without a record is taken over, empty if it is none that the feature knows. `read_nodes`
+    reads what the feature needs to know of some nodes, by their names: it chooses them, a bounded number.
+    What can't be read is a part of its answer. `read_checks` reads what the checks of workflows need. A node
+    that breaks what `decide` does is one of the faults.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -260,6 +261,7 @@ class Feature(Struct, frozen=True):
     """
 
     name: str
+    holds: tuple[HoldKind, ...] = ()
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.model.outcome import HoldCode
-from reconciler.model.plan import Actions, CheckAnswer, Hold, NodePlan, Plan, Verdict
+from reconciler.model.holds import RECONCILER_RUNS
+from reconciler.model.plan import Actions, CheckAnswer, NodePlan, Plan, Verdict
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
@@ -27,7 +27,7 @@ def _has_work(node: NodePlan) -> bool:
 
 
 def _left_alone(node: NodePlan, plan: Plan) -> NodePlan:
-    hold = Hold(node.node, HoldCode.RECONCILER_RUNS, NOBODY_ACTS)
+    hold = RECONCILER_RUNS.on(node.node, NOBODY_ACTS)
     # What ends at a moment ends by a pass at that moment.
     holds = (hold, *(other for other in node.holds if other.until is None))
     return replace(

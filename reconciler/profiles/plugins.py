@@ -17,15 +17,13 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
+from reconciler.model.holds import HoldKind
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
 from reconciler.model.workflow import LeaseTake, Needs
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """The names that a profile can use."""
-
-SETTINGS = "the owner of the settings"
-NOBODY = "nobody: it ends by itself"
 
 _Plugin = TypeVar("_Plugin")
 _Do = TypeVar("_Do", bound=Callable[..., Any])
@@ -66,11 +64,10 @@ def unknown(reason: str, until: datetime | None = None, *, holds: bool = True) -
 class CheckType(Struct, frozen=True):
     """A type of check: a function of the configuration, if it has one, and the situation.
 
-    `ordinarily` is the sentence for an answer that gives no reason. `who` says who can end its hold, as
-    `who_ends` completes it, and `by_itself` that it ends without a person in the ordinary course of things.
-    `needs` returns what it reads beyond the nodes. `alone`: the answer follows from the node itself. `takes`
-    returns the Lease that the node takes when a transition with this check really happens, None if it takes
-    none: it gets what the check got.
+    `ordinarily` is the sentence for an answer that gives no reason. `who`, `by_itself`, `waits` and
+    `by_person` are those of its kind of hold. `needs` returns what it reads beyond the nodes. `alone`: the
+    answer follows from the node itself. `takes` returns the Lease that the node takes when a transition with
+    this check really happens, None if it takes none: it gets what the check got.
     """
 
     name: str
@@ -80,9 +77,16 @@ class CheckType(Struct, frozen=True):
     ordinarily: str = ""
     who: str = ""
     by_itself: bool = False
+    waits: bool = False
+    by_person: bool = False
     alone: bool = False
     needs: Callable[[Any], Needs] = lambda _config: Needs()
     takes: Callable[[Any, Any], LeaseTake | None] = lambda _config, _situation: None
+
+    @property
+    def kind(self) -> HoldKind:
+        """Its kind of hold."""
+        return HoldKind(self.name, self.who, self.by_itself, self.waits, self.by_person)
 
     def hold(self, node: str, reason: str) -> Hold:
         """Return a hold of this check, for a stage that reaches the same result by itself."""
@@ -96,6 +100,8 @@ class _Facts(TypedDict, total=False):
     ordinarily: str
     who: str
     by_itself: bool
+    waits: bool
+    by_person: bool
     alone: bool
     needs: Callable[[Any], Needs]
     takes: Callable[[Any, Any], LeaseTake | None]

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.model.expression import All, AnyOf, Expression, Name, Not, parse
-from reconciler.model.outcome import HoldCode
+from reconciler.model.holds import ONE_PROFILE
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
 from reconciler.model.values import replace
@@ -307,7 +307,7 @@ def _holds(situation: Situation, blocked: Sequence[tuple[Step, Sequence[CheckAns
             reason = (
                 f"it is in maintenance for profile {situation.record.elsewhere}; only one profile at a time"
             )
-            found[HoldCode.ONE_PROFILE] = Hold(situation.node.name, HoldCode.ONE_PROFILE, reason)
+            found[ONE_PROFILE.code] = ONE_PROFILE.on(situation.node.name, reason)
         # A check that only states a fact closes a transition that this case does not need.
         if any(not answer.holds for answer in blocking):
             continue

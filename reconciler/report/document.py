@@ -17,9 +17,10 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
 from reconciler.model.explanation import NamespacePods
+from reconciler.model.holds import INTERNAL, NOT_CLAIMED
 from reconciler.model.node import Node
-from reconciler.model.outcome import HoldCode, Outcome
-from reconciler.model.plan import Hold, NodePlan, Plan, ProfileNodes
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import NodePlan, Plan, ProfileNodes
 from reconciler.model.problems import internal
 from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector
@@ -120,7 +121,7 @@ def node_report(node: NodePlan) -> NodeReport:
     except Exception as error:  # noqa: BLE001 - one node's data harms that node's row only
         problem = internal(f"node {node.node} can't be reported", error)
         reason = f"an error in this program, see its log; the rest of the node can't be shown: {problem}"
-        hold = Hold(node.node, HoldCode.INTERNAL, reason)
+        hold = INTERNAL.on(node.node, reason)
         return NodeReport.of(NodePlan(node.node, "", "", node.before, node.after, holds=(hold,)))
     return report
 
@@ -222,7 +223,7 @@ def _is_draining(node: NodePlan) -> bool:
     progress = node.draining.progress
     if progress is not None and progress.phase is Phase.RUNNING:
         return True
-    if any(hold.code == HoldCode.NOT_CLAIMED for hold in node.holds):
+    if any(hold.code == NOT_CLAIMED.code for hold in node.holds):
         return True
     drain = node.record.drain if node.record is not None else None
     return node.before is State.IN_MAINTENANCE and drain is not None and drain.done is None

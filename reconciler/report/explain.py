@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from types import MappingProxyType
 
 from reconciler import plugins
 from reconciler.calendar.occurrences import FOREVER
@@ -23,68 +22,29 @@ from reconciler.model.explanation import (
     SeenEvent,
     SourceAnswer,
 )
+from reconciler.model.holds import DISMISSED, DRAIN_BLOCKED, LOOKED_AFTER, NOBODY, RECONCILER_RUNS
 from reconciler.model.instructions import resume_command
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import BY_OTHERS, HOSTED_LABEL, Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import BudgetUse, Hold, NodePlan, NodeStatus, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
-from reconciler.model.reconciler import LOG, LOOK
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.schedule import CaseForecast
 from reconciler.model.snapshot import NodeAssessment, Snapshot
 from reconciler.model.values import replace
 from reconciler.profiles import case as cases
-from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.orders import drain_order
-from reconciler.profiles.plugins import NOBODY, SETTINGS
+from reconciler.report.holds import hold_kinds
 from reconciler.report.moves import move_of
 from reconciler.report.standing import ends_by_itself
 from reconciler.settings.schema import Settings
 from reconciler.starts.budget import pool_of
 
 _PLATFORM = "the platform, which ends the event after its maintenance"
-_PERMITS = "the administrator of the cluster: `kubectl apply -k k8s/base` permits the reconciler to"
 _REQUESTER = "whoever requested it: `reconciler request {node} --cancel{config}` ends it"
-
-WHO: Mapping[str, str] = MappingProxyType(
-    {
-        **{name: check.type.who for name, check in CHECKS.items() if check.type.who},
-        # Holds without a check.
-        HoldCode.DISMISSED: "a person: `{release}` lets the reconciler drain it again",
-        HoldCode.DRAIN: "the owner of the pod, or of the budget or webhook that refuses its eviction: "
-        "`kubectl get pods -A --field-selector spec.nodeName={node}` shows the pods",
-        HoldCode.DRAIN_SLOT: f"{NOBODY} when another drain ends; or {SETTINGS}: `drain.maxConcurrentNodes`",
-        HoldCode.END_REPORTED: "whoever knows that the maintenance is over: `{release}`",
-        HoldCode.EVENT_READABLE: "whoever wrote the event; a request is overwritten with `reconciler request "
-        "{node} --kind KIND --replace{config}`",
-        HoldCode.INTERNAL: f"the developers: the log has the traceback: `{LOG}`",
-        HoldCode.IN_TIME: "nobody: it has started",
-        HoldCode.LOOKED_AFTER: f"whoever labelled the node: `kubectl label node {{node}} {{keys}}/ignore-`; "
-        f"or {SETTINGS}: `nodeSelector`",
-        HoldCode.NAMESPACES_READABLE: f"{_PERMITS} list namespaces",
-        HoldCode.NODE_WRITABLE: "the administrator of the cluster: `kubectl get "
-        "mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies` lists "
-        "what may change or deny the write",
-        HoldCode.NOT_CLAIMED: "the person whom the reason names: `{release}` ends it",
-        HoldCode.ONE_PROFILE: f"{NOBODY} when the other profile is done",
-        HoldCode.PODS_READABLE: f"{_PERMITS} list pods",
-        HoldCode.RECONCILER_RUNS: f"whoever runs the reconciler: `{LOOK}`",
-        HoldCode.RECORD_READABLE: "a person: `{release} --reset` removes the record",
-        HoldCode.VM_POWER: "the administrator of the host and the VM of {node}; `kubectl describe node "
-        "{node}` shows the annotations about them",
-        HoldCode.WORKFLOW: f"whoever can change what the check reads; or {SETTINGS}: `profiles`",
-        HoldCode.WORKFLOW_DATA_READABLE: "whoever wrote the annotation: `kubectl annotate node {node} "
-        "{keys}/maintenance-data-` removes it",
-        HoldCode.WORKFLOW_GONE: "a person: `{release}` uncordons the node",
-        HoldCode.WORKFLOW_UNKNOWN: f"whoever labelled the node; or {SETTINGS}: `profiles`",
-        HoldCode.WORKFLOW_UNCORDONED: "a person: `kubectl cordon {node}` goes on with the drain",
-    }
-)
-"""By the code of a hold. `who_ends` fills in what is in braces."""
 
 _UNUSED = BudgetUse(0, 0)
 
@@ -97,9 +57,7 @@ FORECAST = "forecast"
 MISSED = "missed"
 """The code of a miss that nothing else of the node explains."""
 
-_SAID_BY_UNGUARDED = frozenset(
-    {HoldCode.LOOKED_AFTER, HoldCode.DISMISSED, HoldCode.RECONCILER_RUNS, "startsAllowed"}
-)
+_SAID_BY_UNGUARDED = frozenset({LOOKED_AFTER.code, DISMISSED.code, RECONCILER_RUNS.code, "startsAllowed"})
 """Holds of which the reason why nobody guards the node says more."""
 
 
@@ -133,7 +91,10 @@ def who_ends(
         "config": " --config FILE" if other else "",
     }
     ends = (_REQUESTER if requested else _PLATFORM).format(**parts)
-    return (who or WHO.get(code, "see docs/holds.md")).format(**parts, ends=ends)
+    if not who:
+        kind = hold_kinds().get(code)
+        who = kind.who if kind is not None and kind.who else "see docs/holds.md"
+    return who.format(**parts, ends=ends)
 
 
 def _with_commands(obstacles: Iterable[Obstacle], node: str) -> tuple[Obstacle, ...]:
@@ -280,12 +241,14 @@ def _kept(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle
     for sender in drain.kept.coming if drain is not None else ():
         # The drain is done, so nothing holds it. Whoever sends these pods loses them all the same.
         who = f"whoever creates pods in the namespace {sender.namespace}: `{sender.command(plan.node)}`"
-        found.append(Obstacle(HoldCode.DRAIN, str(sender), who))
+        found.append(Obstacle(DRAIN_BLOCKED.code, str(sender), who))
     schedule, outcome = plan.schedule, plan.outcome
     if schedule is not None and (schedule.by_pods or schedule.forecast is CaseForecast.AT_RISK):
         # The holds of a drain for these pods name no owner and no command.
         named = tuple(f"{stays.pod}: " for stays in schedule.prospect.obstacles)
-        found = [hold for hold in found if hold.code != HoldCode.DRAIN or not hold.because.startswith(named)]
+        found = [
+            hold for hold in found if hold.code != DRAIN_BLOCKED.code or not hold.because.startswith(named)
+        ]
         for stays in schedule.prospect.obstacles:
             namespace, _, pod = stays.pod.partition("/")
             ways = stays.commands or (f"kubectl -n {namespace} describe pod {pod}",)

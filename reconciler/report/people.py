@@ -17,13 +17,13 @@ from msgspec import Struct
 
 from reconciler.calendar.values import first_moment, with_time_left, without_times
 from reconciler.model.explanation import Obstacle
+from reconciler.model.holds import SETTINGS
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import LOG, LOOK
-from reconciler.profiles.plugins import SETTINGS
 from reconciler.report.acting import acting_line, lost_words
 from reconciler.report.explain import obstacles
 from reconciler.report.values import keys, outcome_lines, unseen_line

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cache
 
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.outcome import HoldCode
+from reconciler.model.holds import NOT_CLAIMED
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast
+from reconciler.report.holds import hold_kinds
 
 
 class Standing(StrEnum):
@@ -55,47 +55,24 @@ class Standing(StrEnum):
 
 _ORDER = tuple(Standing)
 
-BY_PERSONS = frozenset({"notHeld", "notStopped", "notDeferred", HoldCode.NOT_CLAIMED})
-"""Codes of holds that a person has asked for."""
-
-_WAITS = frozenset(
-    {
-        "approved",
-        "eventsGone",
-        "postDrainHooksDone",
-        "preDrainHooksDone",
-        "preUncordonHooksDone",
-        "replacementReady",
-        "selfServiceDone",
-        HoldCode.WORKFLOW,
-    }
-)
-"""Codes of holds that wait, and that may need a person to end them in time."""
-
-
-@cache
-def _by_itself() -> frozenset[str]:
-    """Return the codes of holds that end without a person in the ordinary course of things."""
-    # Many modules import this one, and a drain by hand does not need the checks.
-    from reconciler.profiles.checks import CHECKS
-
-    codes = (name for name, check in CHECKS.items() if check.type.by_itself)
-    return frozenset({*codes, HoldCode.DRAIN_SLOT, HoldCode.IN_TIME, HoldCode.ONE_PROFILE})
-
 
 def ends_by_itself(code: str, *, requested: bool = False) -> bool:
     """Return whether a hold of this code ends without a person in the ordinary course of things.
 
     `requested` is whether a person requested the maintenance: then a person ends it.
     """
-    return code in _by_itself() or (code == "eventsGone" and not requested)
+    kind = hold_kinds().get(code)
+    return (kind is not None and kind.by_itself) or (code == "eventsGone" and not requested)
 
 
 def kind_of_hold(code: str) -> Standing:
     """Return whether a hold of this code is one by a person, one that waits, or one that blocks."""
-    if code in BY_PERSONS:
+    kind = hold_kinds().get(code)
+    if kind is None:
+        return Standing.BLOCKED
+    if kind.by_person:
         return Standing.HELD
-    return Standing.WAITS if code in _WAITS or ends_by_itself(code) else Standing.BLOCKED
+    return Standing.WAITS if kind.waits or ends_by_itself(code) else Standing.BLOCKED
 
 
 def words_for(node: NodePlan) -> frozenset[str]:
@@ -118,7 +95,7 @@ def standing(node: NodePlan) -> Standing:
     if unguarded is not None:
         return Standing.UNGUARDED
     kinds = {kind_of_hold(hold.code) for hold in node.holds}
-    if any(hold.code == HoldCode.NOT_CLAIMED for hold in node.holds):
+    if any(hold.code == NOT_CLAIMED.code for hold in node.holds):
         return Standing.HELD
     drained = outcome is not None and outcome.drained is not None
     if schedule is not None and schedule.stopped:

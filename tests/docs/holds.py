@@ -13,17 +13,34 @@ from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from reconciler.features.esx.feature import VM_POWER
+from reconciler.features.workflows import holds as of_workflows
 from reconciler.features.workflows.checks import CHECK_TYPES
+from reconciler.features.workflows.holds import (
+    WORKFLOW_DATA_READABLE,
+    WORKFLOW_GONE,
+    WORKFLOW_UNCORDONED,
+    WORKFLOW_UNKNOWN,
+)
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import Forbidden
+from reconciler.model.holds import (
+    DRAIN_SLOT,
+    IN_TIME,
+    INTERNAL,
+    NAMESPACES_READABLE,
+    NODE_WRITABLE,
+    ONE_PROFILE,
+    PODS_READABLE,
+    RECORD_READABLE,
+)
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, NodePlan, Verdict
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
-from reconciler.profiles.checks import CHECKS
 from reconciler.report.document import node_report
-from reconciler.report.explain import WHO, who_ends
+from reconciler.report.explain import who_ends
+from reconciler.report.holds import hold_kinds
 from reconciler.report.text import shown
 from reconciler.run import examine, run_pass
 from reconciler.settings.load import parse_settings
@@ -128,24 +145,24 @@ def _broken() -> NodePlan:
 # The situations of docs/not-drained.md do not have these, and no check has them.
 _HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
     {
-        HoldCode.DRAIN_SLOT: _without_a_slot,
-        HoldCode.INTERNAL: _broken,
-        HoldCode.IN_TIME: lambda: _plan(
+        DRAIN_SLOT.code: _without_a_slot,
+        INTERNAL.code: _broken,
+        IN_TIME.code: lambda: _plan(
             announced("Freeze Started: DurationInSeconds: 9."), "events: {Freeze: {drain: true}}"
         ),
-        HoldCode.NAMESPACES_READABLE: lambda: builders.plan_of(
+        NAMESPACES_READABLE.code: lambda: builders.plan_of(
             rights.rehearsed(("namespaces",), rights.BY_NAMESPACE)
         ),
-        HoldCode.NODE_WRITABLE: _denied,
-        HoldCode.ONE_PROFILE: _of_two_profiles,
-        HoldCode.PODS_READABLE: _without_pods,
-        HoldCode.RECORD_READABLE: lambda: _plan(due(annotations={RECORD: '{"version": 2, "uid": "x"}'})),
-        HoldCode.VM_POWER: _switched_off,
-        HoldCode.WORKFLOW: lambda: _plan(_in_workflow("maintenance-required"), WORKFLOW),
-        HoldCode.WORKFLOW_DATA_READABLE: lambda: _plan(_in_workflow("", data="{"), WORKFLOW),
-        HoldCode.WORKFLOW_GONE: _without_its_workflow,
-        HoldCode.WORKFLOW_UNCORDONED: _uncordoned,
-        HoldCode.WORKFLOW_UNKNOWN: lambda: _plan(_in_workflow("operational", "oss"), WORKFLOW),
+        NODE_WRITABLE.code: _denied,
+        ONE_PROFILE.code: _of_two_profiles,
+        PODS_READABLE.code: _without_pods,
+        RECORD_READABLE.code: lambda: _plan(due(annotations={RECORD: '{"version": 2, "uid": "x"}'})),
+        VM_POWER.code: _switched_off,
+        of_workflows.WORKFLOW.code: lambda: _plan(_in_workflow("maintenance-required"), WORKFLOW),
+        WORKFLOW_DATA_READABLE.code: lambda: _plan(_in_workflow("", data="{"), WORKFLOW),
+        WORKFLOW_GONE.code: _without_its_workflow,
+        WORKFLOW_UNCORDONED.code: _uncordoned,
+        WORKFLOW_UNKNOWN.code: lambda: _plan(_in_workflow("operational", "oss"), WORKFLOW),
     }
 )
 
@@ -156,7 +173,7 @@ _CASES = MappingProxyType({"approved": "nobody has", "anyLabel": "with its value
 
 def example(code: str) -> str:
     """What the program prints of the hold or the check, and who can end it; a fact holds nothing."""
-    who = f"ask: {who_ends(code, 'NODE', OwnKeys())}" if code in WHO else ""
+    who = f"ask: {who_ends(code, 'NODE', OwnKeys())}" if hold_kinds()[code].who else ""
     return shown(filter(None, (f"{_said(code)}  [{code}]", who)), ZoneInfo("UTC"), WIDTH)
 
 
@@ -167,7 +184,7 @@ def _said(code: str) -> str:
         if hold.code == code:
             return hold.reason
     answers = [builders.ask(code, situation) for situation, _ in checks.ANSWERS[code].values()]
-    wanted = (Verdict.FAILED, True) if code in WHO else (Verdict.PASSED, False)
+    wanted = (Verdict.FAILED, True) if hold_kinds()[code].who else (Verdict.PASSED, False)
     return next(answer.words for answer in answers if (answer.verdict, answer.holds) == wanted)
 
 
@@ -184,10 +201,10 @@ def example_of_type(name: str) -> str:
     answers = {case: ask_workflow(name, seen, **keys) for case, (seen, keys, _) in cases.items()}
     first = next(case for case, answer in answers.items() if answer.verdict is wanted)
     words = answers[_CASES.get(name, first)].reason
-    who = who_ends(HoldCode.WORKFLOW, "NODE", OwnKeys(), who=CHECK_TYPES[name].who)
+    who = who_ends(of_workflows.WORKFLOW.code, "NODE", OwnKeys(), who=CHECK_TYPES[name].who)
     return shown((words, f"ask: {who}"), ZoneInfo("UTC"), WIDTH)
 
 
 if __name__ == "__main__":
-    for code in sorted({*CHECKS, *(code.value for code in HoldCode)}):
+    for code in sorted(hold_kinds()):
         print(example(code))

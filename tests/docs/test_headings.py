@@ -14,7 +14,6 @@ from jobs.cli import commands
 from jobs.commands import COMMANDS
 from reconciler.features.notices.messages import Topic
 from reconciler.model.explanation import NodeExplanation
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast, CaseSchedule, DrainObstacle, ObstacleCode, Prospect
@@ -23,6 +22,7 @@ from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.report.document import to_report
 from reconciler.report.explained import Explanation
+from reconciler.report.holds import hold_kinds
 from reconciler.report.values import plain
 from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 
@@ -151,7 +151,7 @@ def test_every_forecast_and_every_obstacle_of_a_case_is_described() -> None:
 
 def test_every_hold_and_every_kubernetes_event_is_named() -> None:
     trees = sources("Notice", "Hold")
-    holds = {code.value for code in HoldCode}
+    holds = set(hold_kinds()) - set(CHECKS)
     notices = set().union(*(constants(tree, "Notice", 0) for tree in trees))
 
     # A code spelled where a hold is made would be in no list.

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.keys import OwnKeys
-from reconciler.model.outcome import HoldCode
-from reconciler.profiles.checks import CHECKS
-from reconciler.report.explain import WHO, who_ends
+from reconciler.report.explain import who_ends
+from reconciler.report.holds import hold_kinds
 from reconciler.report.standing import ends_by_itself
 from tests.docs.holds import example
 
@@ -29,10 +28,10 @@ def entry(code: str) -> tuple[str, str]:
 def test_each_check_and_each_other_hold_has_one_entry() -> None:
     headings = re.findall(r"^### (\w+)$", FILE.read_text(encoding="utf-8"), re.MULTILINE)
 
-    assert sorted(headings) == sorted({*CHECKS, *(code.value for code in HoldCode)})
+    assert sorted(headings) == sorted(hold_kinds())
 
 
-@pytest.mark.parametrize("code", sorted({*CHECKS, *(code.value for code in HoldCode)}))
+@pytest.mark.parametrize("code", sorted(hold_kinds()))
 def test_its_example_and_its_remedy_are_those_of_the_program(code: str) -> None:
     meaning, quoted = entry(code)
     if os.environ.get("GOLDEN") == "write" and quoted != example(code):
@@ -45,6 +44,6 @@ def test_its_example_and_its_remedy_are_those_of_the_program(code: str) -> None:
     assert entry(code)[1] == example(code)
 
 
-@pytest.mark.parametrize("code", sorted(WHO))
+@pytest.mark.parametrize("code", sorted(code for code, kind in hold_kinds().items() if kind.who))
 def test_its_remedy_has_a_command_or_a_setting_unless_it_ends_by_itself(code: str) -> None:
     assert "`" in who_ends(code, "NODE", OwnKeys()) or ends_by_itself(code)

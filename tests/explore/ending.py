@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from reconciler.features.workflows.holds import WORKFLOW_GONE
 from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.machine import MAIN
 from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace
@@ -113,7 +113,7 @@ def release_left_over(play: Play) -> None:
             play.cluster.annotate(plan.node, KEYS.workflow_data, None)
             play.settle()
     for plan in play.looked().nodes:
-        if any(hold.code == HoldCode.WORKFLOW_GONE for hold in plan.holds):
+        if any(hold.code == WORKFLOW_GONE.code for hold in plan.holds):
             play.release(plan.node)
 
 

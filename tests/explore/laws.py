@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
 from reconciler.model.event import Kind
+from reconciler.model.holds import INTERNAL
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, Writer
 from reconciler.model.node import LIFECYCLE, MECHANIC_LABEL, Node
-from reconciler.model.outcome import HoldCode, Outcome, Result
+from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, Plan
 from reconciler.model.record import Cordon, Record, record_of
 from reconciler.model.writes import NodeWrite
@@ -217,7 +218,7 @@ class Laws:
         self._starts(plan, listed, policy)
         for one in plan.nodes:
             for hold in one.holds:
-                if hold.code == HoldCode.INTERNAL:
+                if hold.code == INTERNAL.code:
                     raise Broken("16", f"{one.node}: {hold.reason}")
                 if not hold.reason:
                     raise Broken("7", f"{one.node}: {hold.code} without a reason")

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.commands.demo import IGNORES, WAITS, Sentence, Story
 from reconciler.model.drains import Blocker, DrainProgress, Phase
-from reconciler.model.outcome import HoldCode
+from reconciler.model.holds import DRAIN_BLOCKED
 from reconciler.model.plan import DrainState, Hold, NodePlan
 from reconciler.model.record import State
 from reconciler.model.values import replace
@@ -87,7 +87,7 @@ def test_the_same_pods_and_budget_are_the_same_news_with_any_counts() -> None:
     def blocked(pod: str, healthy: int) -> NodePlan:
         reason = f"{pod}: waits for PDB p: needs 8 healthy, has {healthy}"
         progress = DrainProgress("a", "uid-a", Phase.RUNNING, blockers=(Blocker(pod, reason),))
-        hold = Hold("a", HoldCode.DRAIN, reason)
+        hold = DRAIN_BLOCKED.on("a", reason)
         return replace(HELD, holds=(hold,), draining=DrainState(progress=progress))
 
     keys = [[one.key for one in STORY.standing(blocked(*args), {}, NOW)] for args in (("p", 8), ("p", 7))]

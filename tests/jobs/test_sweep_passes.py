@@ -21,8 +21,9 @@ from jobs.runtime.clock import SystemClock
 from jobs.runtime.process import Observers
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import ReconcilerError, Unreachable
+from reconciler.model.holds import INTERNAL
 from reconciler.model.hooks import HookProgress
-from reconciler.model.outcome import HoldCode, Outcome, Result
+from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, Transition
 from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.model.values import replace
@@ -171,7 +172,7 @@ def test_a_hold_of_an_earlier_pass_that_is_over_is_not_told(
 def test_an_error_of_this_program_in_an_earlier_pass_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = replace(HELD, holds=(Hold("a", HoldCode.INTERNAL, "an error"),))
+    broken = replace(HELD, holds=(INTERNAL.on("a", "an error"),))
 
     assert swept([plan(broken), plan()], tmp_path, monkeypatch) == 1
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, NotFound, Rejected, Unreachable
 from reconciler.model.event import Kind
-from reconciler.model.outcome import HoldCode, Result
+from reconciler.model.holds import INTERNAL
+from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
 from reconciler.report.document import as_json, to_report
@@ -63,7 +64,7 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
         assert without_write(theirs) == without_write(mine)
         assert (theirs.todo.write is None) == (mine.todo.write is None)
     # Damage that is to be expected has a hold of its own; `internal` is for errors in this program.
-    assert HoldCode.INTERNAL not in {hold.code for one in other.nodes for hold in one.holds}
+    assert INTERNAL.code not in {hold.code for one in other.nodes for hold in one.holds}
     report = to_report(other, outcomes, rehearsed=False)
     for reported in (as_text(report), as_json(report.document), as_markdown(report)):
         assert reported.encode("utf-8")

@@ -11,7 +11,8 @@ import pytest
 
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import LockLost
-from reconciler.model.outcome import HoldCode, Outcome, Result
+from reconciler.model.holds import INTERNAL
+from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.ports import Notification
 from reconciler.model.record import DrainRecord
@@ -81,7 +82,7 @@ def test_an_error_in_a_step_over_all_nodes_holds_its_node_only(
     plan, _ = _pass()
 
     assert hits
-    assert codes(plan_of(plan, Z)) == {HoldCode.INTERNAL}
+    assert codes(plan_of(plan, Z)) == {INTERNAL.code}
     assert not plan_of(plan, Z).acts
     assert _others(plan) == _others(fine)
 
@@ -216,7 +217,7 @@ def test_the_drain_of_a_node_with_an_error_still_counts(
     plan = builders.planned(seen, builders.settings(text))
 
     assert hits
-    assert codes(plan_of(plan, Z)) == {HoldCode.INTERNAL}
+    assert codes(plan_of(plan, Z)) == {INTERNAL.code}
     assert codes(plan_of(plan, "zz")) == {holds}
 
 

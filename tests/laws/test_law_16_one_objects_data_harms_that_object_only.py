@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, Rejected, TooManyRequests, Unreachable
 from reconciler.model.event import Kind, Signal, Status
+from reconciler.model.holds import INTERNAL, NAMESPACES_READABLE, PODS_READABLE
 from reconciler.model.node import ZONE_LABEL, Condition, Node
-from reconciler.model.outcome import HoldCode, Result
+from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import DrainRecord, Record, from_annotation
 from reconciler.model.snapshot import Problems, Snapshot
@@ -233,7 +234,7 @@ def test_an_exception_holds_its_node_and_leaves_the_others_their_plan(
         plan, other = _poisoned(seen, poison)
 
     held = plan_of(other, Z)
-    assert codes(held) == {HoldCode.INTERNAL}
+    assert codes(held) == {INTERNAL.code}
     assert not held.acts
     assert not held.todo.stop_drain
     assert [one.starts for one in _others(other)] == [True, True]
@@ -260,7 +261,7 @@ def test_a_node_whose_annotations_break_the_program_is_held_and_reported() -> No
     world.api._shown = lambda node, wanted: node  # type: ignore[method-assign]
     plan, _ = look(world, builders.settings("budget: {maxUnavailable: 100%}"))
 
-    assert codes(plan_of(plan, Z)) == {HoldCode.INTERNAL}
+    assert codes(plan_of(plan, Z)) == {INTERNAL.code}
     assert plan_of(plan, "a").starts
     _readable(plan)
 
@@ -286,7 +287,7 @@ def test_one_failing_list_of_pods_holds_its_node_and_leaves_the_others_and_every
 
     assert [_without_places(one) for one in _others(plan)] == [_without_places(one) for one in _others(fine)]
     broken = plan_of(plan, Z)
-    assert HoldCode.PODS_READABLE in codes(broken)
+    assert PODS_READABLE.code in codes(broken)
     assert not broken.todo.stop_drain
     found = from_annotation(world.cluster.nodes[Z].annotations[RECORD], f"uid-{Z}")
     assert isinstance(found, Record)
@@ -329,7 +330,7 @@ def test_another_read_that_fails_does_not_end_the_pass(what: str, failure: type[
 
     assert plan_of(plan, "asking").starts
     # A drain whose rules can't be judged waits.
-    expected = HoldCode.NAMESPACES_READABLE in codes(plan_of(plan, "asking"))
+    expected = NAMESPACES_READABLE.code in codes(plan_of(plan, "asking"))
     assert expected == (what == "namespaces")
     assert (plan_of(plan, "asking").todo.drain is None) == (what == "namespaces")
 

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.errors import Forbidden, Rejected
+from reconciler.model.holds import DISMISSED, NODE_WRITABLE
 from reconciler.model.node import Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NoticeType, Plan
 from reconciler.model.snapshot import FIRST_PAUSE, NOT_WRITTEN
 from reconciler.model.values import replace
@@ -132,8 +132,8 @@ def _says(plan: Plan, undoes: str) -> bool:
         kept = (*node.draining.kept, *(drained.blockers if drained is not None else ()))
         return any("tolerates the cordon" in one.because for one in kept) or "tolerate" in node.draining.stays
     if undoes == UNCORDONED:
-        return HoldCode.DISMISSED in codes
-    return HoldCode.NODE_WRITABLE in codes
+        return DISMISSED.code in codes
+    return NODE_WRITABLE.code in codes
 
 
 _undoings = st.sampled_from((*ADMISSION, RETURNS, UNCORDONED, *STRIPS))

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.event import Kind
-from reconciler.model.outcome import HoldCode
+from reconciler.model.holds import RECONCILER_RUNS
 from reconciler.model.plan import Plan
 from reconciler.model.reconciler import Reconciler, Running
 from reconciler.model.record import State
@@ -60,7 +60,7 @@ def test_no_start_is_promised(start_in: float) -> None:
     assert (plan.schedule.planned_start, plan.schedule.ends, plan.schedule.started) == (None, None, False)
     assert plan.schedule.forecast is not CaseForecast.ON_TRACK
     assert (plan.after, plan.acts, plan.transitions) == (State.OPERATIONAL, False, ())
-    assert HoldCode.RECONCILER_RUNS in codes(plan)
+    assert RECONCILER_RUNS.code in codes(plan)
     assert unattended(before).budget.holders == ()
 
 

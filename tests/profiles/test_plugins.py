@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.model.expression import names
-from reconciler.model.outcome import HoldCode, WaitsFor
+from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import Hold, Notice
 from reconciler.model.record import State
 from reconciler.model.values import replace
@@ -88,10 +88,6 @@ def test_the_profile_of_the_package_names_every_check_and_none_that_does_not_exi
 
     steps = (step for state in State for step in profile.rules(state).transitions)
     assert {name for step in steps for name in names(step.check)} == {*CHECKS} - {"preDrainHooksDone"}
-
-
-def test_no_check_is_called_as_a_hold_that_comes_from_no_check() -> None:
-    assert not set(CHECKS) & set(HoldCode)
 
 
 def test_every_module_of_a_package_is_imported_in_the_order_of_names(

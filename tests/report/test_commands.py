@@ -8,7 +8,8 @@ import pytest
 from jobs.cli import commands
 from reconciler.model.keys import keys_of
 from reconciler.report.commands import Words, in_parts
-from reconciler.report.explain import WHO, who_ends
+from reconciler.report.explain import who_ends
+from reconciler.report.holds import hold_kinds
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,9 @@ def test_commands_are_parts_of_a_text(text: str, parts: list[Words]) -> None:
 
 
 SAID = [
-    who_ends(code, "n1", keys_of(prefix)) for code in WHO for prefix in ("a.example", "node-maintenance.dev")
+    who_ends(code, "n1", keys_of(prefix))
+    for code in hold_kinds()
+    for prefix in ("a.example", "node-maintenance.dev")
 ]
 OWN = [part.text for text in SAID for part in in_parts(text) if part.command and part.text.startswith("rec")]
 

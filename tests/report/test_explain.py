@@ -12,16 +12,16 @@ from reconciler.drain.workloads import owner_of
 from reconciler.model.drains import ARRIVALS
 from reconciler.model.event import Kind, Status
 from reconciler.model.explanation import Obstacle
+from reconciler.model.holds import DRAIN_BLOCKED
 from reconciler.model.keys import OwnKeys
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Owner
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
-from reconciler.profiles.checks import CHECKS
 from reconciler.report.commands import commands_in
-from reconciler.report.explain import WHO, find_pod, obstacles, owner_labels, who_ends
+from reconciler.report.explain import find_pod, obstacles, owner_labels, who_ends
+from reconciler.report.holds import hold_kinds
 from reconciler.report.people import people
 from reconciler.report.standing import ends_by_itself
 from reconciler.simulation.workloads import BudgetSpec
@@ -178,13 +178,13 @@ def test_a_node_that_no_pass_acts_on_says_why(labels: dict[str, str], settings: 
 
 def test_every_check_that_can_hold_and_every_other_hold_names_who_can_end_it() -> None:
     facts = {"cordonAdopted", "drainAsked", "drainDue", "selfServiceFailed", "surgeDue", "uncordonedByOthers"}
-    silent = {*CHECKS, *(code.value for code in HoldCode)} - {*WHO}
-    assert silent == facts, f"who ends it (`who` of @check, or WHO in report/who.py)? {silent ^ facts}"
-    for code in WHO:
+    silent = {code for code, kind in hold_kinds().items() if not kind.who}
+    assert silent == facts, f"who ends it (`who` of @check, or of a HoldKind)? {silent ^ facts}"
+    for code in hold_kinds():
         assert "{" not in who_ends(code, "a", OwnKeys())
     assert who_ends("ofAProfile", "a", OwnKeys()) == "see docs/holds.md"
     assert (ends_by_itself("eventsGone"), ends_by_itself("eventsGone", requested=True)) == (True, False)
-    assert "windowOpen" in {code for code in WHO if ends_by_itself(code)} < {*WHO}
+    assert "windowOpen" in {code for code in hold_kinds() if ends_by_itself(code)} < {*hold_kinds()}
 
 
 def test_a_started_event_is_explained_with_the_drain_that_would_begin() -> None:
@@ -227,7 +227,7 @@ def test_a_drain_that_a_budget_blocks_names_the_owner_and_a_command_in_its_first
         carry_on(world)
         world.advance(minutes(1))
     node = builders.plan_of(plan)
-    assert HoldCode.DRAIN in [hold.code for hold in node.holds]
+    assert DRAIN_BLOCKED.code in [hold.code for hold in node.holds]
 
     first = obstacles(node, OwnKeys())[0]
     assert first.who.startswith("the owner of StatefulSet shop/ledger")
@@ -377,7 +377,7 @@ def test_who_keeps_sending_pods_is_explained_while_the_node_is_drained_and_after
     assert '"done"' in cluster.nodes["a"].annotations[RECORD]
 
 
-@pytest.mark.parametrize("code", WHO)
+@pytest.mark.parametrize("code", hold_kinds())
 def test_a_command_stands_between_backticks_so_that_each_output_can_show_it_whole(code: str) -> None:
     prose = re.sub(r"`[^`]*`", "", who_ends(code, "a", OwnKeys(), requested=True))
 

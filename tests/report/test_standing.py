@@ -7,9 +7,8 @@ import json
 import pytest
 
 from reconciler.model.node import Node
-from reconciler.model.outcome import HoldCode
-from reconciler.profiles.checks import CHECKS
-from reconciler.report.standing import BY_PERSONS, Standing, ends_by_itself, kind_of_hold, standing
+from reconciler.report.holds import hold_kinds
+from reconciler.report.standing import Standing, ends_by_itself, kind_of_hold, standing
 from tests.report.explaining import Explained
 from tests.support import builders
 from tests.support.builders import PREFIX, REQUEST
@@ -20,12 +19,12 @@ HOLD = {f"{PREFIX}/hold": json.dumps({"by": "ada", "at": "2026-11-21T09:00:00Z"}
 LATER = json.dumps({"by": "ada", "at": "2026-11-21T09:00:00Z", "until": "2026-11-21T12:30:00Z"})
 
 
-@pytest.mark.parametrize("code", [*CHECKS, *HoldCode])
+@pytest.mark.parametrize("code", hold_kinds())
 def test_what_ends_by_itself_waits_and_what_a_person_asked_for_is_held(code: str) -> None:
     kind = kind_of_hold(code)
 
     assert kind in (Standing.WAITS, Standing.HELD, Standing.BLOCKED)
-    assert (kind is Standing.HELD) == (code in BY_PERSONS)
+    assert (kind is Standing.HELD) == hold_kinds()[code].by_person
     if ends_by_itself(code) and kind is not Standing.HELD:
         assert kind is Standing.WAITS
 

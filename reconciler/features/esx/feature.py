@@ -20,12 +20,13 @@ from reconciler.features.esx.source import ALARM, HOST, HOSTS, NONE, REBOOT_OK, 
 from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Power, Switch, Vm, power_of
 from reconciler.model.drains import DrainOrder, Grace
 from reconciler.model.event import VCENTER
+from reconciler.model.holds import HoldKind
 from reconciler.model.hooks import HookStep
 from reconciler.model.instructions import instructions_of
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
-from reconciler.model.outcome import ActionName, HoldCode
+from reconciler.model.outcome import ActionName
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.ports import Outside
 from reconciler.model.record import State
@@ -40,6 +41,12 @@ from reconciler.settings.schema import Settings
 NAME = "esx"
 TRUE = "true"
 THEM = "maintenance-controller"
+
+VM_POWER = HoldKind(
+    "vmPower",
+    "the administrator of the host and the VM of {node}; `kubectl describe node {node}` shows the "
+    "annotations about them",
+)
 
 MOST_VMS = 500
 """Nodes whose VMs a pass reads, the first ones by name."""
@@ -130,7 +137,7 @@ class _Going(Struct, frozen=True):
         return self.host is not None and self.host.label != NONE
 
     def hold(self, reason: str, *, until: datetime | None = None, asks: timedelta = _LATER) -> Hold:
-        return Hold(self.node.name, HoldCode.VM_POWER, reason, until, asks=self.now + asks)
+        return VM_POWER.on(self.node.name, reason, until, asks=self.now + asks)
 
     def keep(self, power: Power | None) -> Mapping[str, str | None]:
         """Return the change of the annotation with what was done."""
@@ -199,7 +206,7 @@ def _not_known(node: Node, standing: Standing, context: PassContext, problem: st
         # It runs, whichever VM it is.
         return _over(node, context)
     reason = f"the power of its VM is not changed: {problem}"
-    return NodeSigns(holds=(Hold(node.name, HoldCode.VM_POWER, reason, asks=context.second + _LATER),))
+    return NodeSigns(holds=(VM_POWER.on(node.name, reason, asks=context.second + _LATER),))
 
 
 def _over(node: Node, context: PassContext) -> NodeSigns:
@@ -320,6 +327,7 @@ def _removed(node: Node, prefix: str) -> NodeSigns:
 
 FEATURE = Feature(
     NAME,
+    (VM_POWER,),
     reads=_reads,
     adopts=_adopts,
     read_nodes=_read_nodes,

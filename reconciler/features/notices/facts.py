@@ -24,10 +24,11 @@ from reconciler.model.case_outcome import (
 from reconciler.model.drains import Blocker, Coming, Phase
 from reconciler.model.ended_case import leading_kind
 from reconciler.model.event import MaintenanceEvent
+from reconciler.model.holds import DISMISSED, INTERNAL, LOOKED_AFTER, NOT_CLAIMED, RECORD_READABLE
 from reconciler.model.instructions import Word
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
-from reconciler.model.outcome import HoldCode, Outcome, Result, WaitsFor
+from reconciler.model.outcome import Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.record import SAME_MOMENT, CaseRecord, DrainRecord, State
 from reconciler.model.schedule import HELD_BY, PODS_STAY
@@ -61,7 +62,7 @@ _CHECKS = {
 """The checks that hold a start for what a forecast names otherwise: both have one cause."""
 
 _WORDS_OF_PEOPLE = frozenset({"notHeld", "notDeferred"})
-_UNTOUCHED = frozenset({HoldCode.LOOKED_AFTER, HoldCode.RECORD_READABLE, HoldCode.NOT_CLAIMED})
+_UNTOUCHED = frozenset({LOOKED_AFTER.code, RECORD_READABLE.code, NOT_CLAIMED.code})
 
 
 class Fact(Struct, frozen=True):
@@ -136,7 +137,7 @@ def _failures(node: NodePlan, outcomes: Sequence[Outcome]) -> Iterator[tuple[str
         failed = "the drain failed"
         yield "Failed drain", Fact(Topic.FAILED, f"{failed}: {progress.error}", failed, cause=failed)
     for hold in node.holds:
-        if hold.code == HoldCode.INTERNAL:
+        if hold.code == INTERNAL.code:
             failed = "the node can't be judged"
             yield "Failed internal", Fact(Topic.FAILED, hold.reason, failed, cause=failed)
 
@@ -178,7 +179,7 @@ def _event_words(event: MaintenanceEvent) -> str:
 def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
     facts, schedule = case.facts, node.schedule
     if case.uncordoned is not None and node.ended is None and not case.open:
-        words = (hold.reason for hold in node.holds if hold.code == HoldCode.DISMISSED)
+        words = (hold.reason for hold in node.holds if hold.code == DISMISSED.code)
         text = next(words, case.uncordoned.words)
         key = f"Unguarded {seconds(case.uncordoned.at)}"
         anyone = "somebody uncordoned the node, and the platform may still start"
@@ -237,7 +238,7 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
 def _by_hand(node: NodePlan) -> Iterator[tuple[str, Fact]]:
     """Yield that a person drains the node, so that the reconciler leaves it alone."""
     for hold in node.holds:
-        if hold.code == HoldCode.NOT_CLAIMED:
+        if hold.code == NOT_CLAIMED.code:
             yield _person(hold.reason, hold.reason, "a person drains the node by hand")
 
 

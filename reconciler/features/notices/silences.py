@@ -17,8 +17,9 @@ from reconciler.features.notices.facts import kind_of
 from reconciler.features.notices.settings import Alertmanager, Matcher, Notify
 from reconciler.features.notices.transports.sending import Http, NotSent, Post, resolved
 from reconciler.model import limits
+from reconciler.model.holds import INTERNAL, RECORD_READABLE
 from reconciler.model.moments import from_text, shifted, to_text
-from reconciler.model.outcome import HoldCode, Outcome
+from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import Cordon, State
 from reconciler.report import safe
@@ -28,7 +29,7 @@ MOST = 1000
 """Silences of one entry."""
 
 _UID = re.compile(r"\(uid ([0-9A-Za-z-]{1,64})\)")
-_UNKNOWN = frozenset({HoldCode.INTERNAL, HoldCode.RECORD_READABLE})
+_UNKNOWN = frozenset({INTERNAL.code, RECORD_READABLE.code})
 _EXTENDED_AFTER = 3
 """A silence is extended when this part of its time is over."""
 

@@ -19,7 +19,8 @@ from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.drains import Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
-from reconciler.model.outcome import HoldCode, Outcome
+from reconciler.model.holds import DRAIN_BLOCKED, NOT_CLAIMED
+from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
@@ -112,7 +113,7 @@ class PageFacts(Struct, frozen=True, dict=True):
         held = (
             obstacle
             for obstacle in self.obstacles.get(node.node, ())
-            if obstacle.code not in (HoldCode.DRAIN, FORECAST)
+            if obstacle.code not in (DRAIN_BLOCKED.code, FORECAST)
         )
         return schedule.missed or blocked or any(not obstacle.by_itself for obstacle in held)
 
@@ -272,7 +273,7 @@ def _drains(node: NodePlan) -> bool:
         or node.drain_begins
         or node.todo.drain is not None
         or (progress is not None and progress.phase is Phase.RUNNING)
-        or any(hold.code == HoldCode.NOT_CLAIMED for hold in node.holds)
+        or any(hold.code == NOT_CLAIMED.code for hold in node.holds)
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.calendar.values import rounded
 from reconciler.features.page.facts import AHEAD, PageFacts
-from reconciler.model.outcome import HoldCode
+from reconciler.model.holds import INTERNAL
 from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.model.values import replace
@@ -292,7 +292,7 @@ def _missed(facts: PageFacts) -> Iterator[Entry]:
 def _broken(facts: PageFacts) -> Iterator[Entry]:
     for node in facts.plan.nodes:
         for hold in node.holds:
-            if hold.code == HoldCode.INTERNAL:
+            if hold.code == INTERNAL.code:
                 yield Entry(_some([node.node]), hold.reason)
     for because, names in on_most(facts.plan).items():
         yield Entry(_some(names), because)

@@ -19,6 +19,7 @@ from reconciler.features.publishing.settings import HISTORY, PUBLISH, Sign
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
 from reconciler.model.errors import ClusterError
 from reconciler.model.event import Kind
+from reconciler.model.holds import DISMISSED, DRAIN_BLOCKED, INTERNAL
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import (
@@ -32,7 +33,6 @@ from reconciler.model.node import (
     Condition,
     Node,
 )
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import Gaps, guarded, internal
@@ -125,7 +125,7 @@ def changes(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
         node = fleet.nodes.get(plan.node)
         if node is None:
             continue
-        if any(hold.code == HoldCode.INTERNAL for hold in plan.holds):
+        if any(hold.code == INTERNAL.code for hold in plan.holds):
             # Its events were not judged, so nobody knows which of them are over.
             unreadable.add(node.uid)
             continue
@@ -352,12 +352,12 @@ def _stage(live: _Live, plan: NodePlan) -> Stage:
 def _why(live: _Live, plan: NodePlan, stage: Stage) -> tuple[str, str]:
     if stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.SETTLING, Stage.UNREADABLE):
         # What a running drain waits for changes whenever its pods are read.
-        holds = [hold for hold in plan.holds if hold.code != HoldCode.DRAIN]
+        holds = [hold for hold in plan.holds if hold.code != DRAIN_BLOCKED.code]
         return ",".join(dict.fromkeys(hold.code for hold in holds)), "; ".join(hold.reason for hold in holds)
     judged = live.judged
     if stage is Stage.DISMISSED:
-        reasons = (hold.reason for hold in plan.holds if hold.code == HoldCode.DISMISSED)
-        return HoldCode.DISMISSED, next(reasons, "no drain begins for it until a new event")
+        reasons = (hold.reason for hold in plan.holds if hold.code == DISMISSED.code)
+        return DISMISSED.code, next(reasons, "no drain begins for it until a new event")
     return "", judged.because if judged is not None else ""
 
 

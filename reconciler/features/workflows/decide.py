@@ -10,14 +10,20 @@ from functools import partial
 from reconciler.calendar.values import format_duration
 from reconciler.features.workflows.configured import Workflows, workflows_of
 from reconciler.features.workflows.data import to_annotation
+from reconciler.features.workflows.holds import (
+    WORKFLOW_DATA_READABLE,
+    WORKFLOW_GONE,
+    WORKFLOW_UNCORDONED,
+    WORKFLOW_UNKNOWN,
+)
 from reconciler.features.workflows.notifying import notified
 from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
 from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
 from reconciler.model import limits
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.event import Answer
+from reconciler.model.holds import PODS_READABLE
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.values import replace
@@ -216,7 +222,7 @@ def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
 def _unreadable(node: NodeFacts, problem: str, context: PassContext) -> WorkflowStep:
     key = context.keys.workflow_data
     reason = f"the annotation {key} is not changed: {problem}; {_begin_again(node, context)}"
-    hold = Hold(node.name, HoldCode.WORKFLOW_DATA_READABLE, reason)
+    hold = WORKFLOW_DATA_READABLE.on(node.name, reason)
     # It may be in maintenance for one of its workflows.
     unknown = "a workflow that can't be read"
     return WorkflowStep(node.read, node.record, elsewhere=unknown, holds=(hold,), readable=False)
@@ -249,7 +255,7 @@ def _unread(node: NodeFacts, waiting: tuple[Claim, ...], context: PassContext) -
     problem = context.snapshot.problems.pods.get(node.name)
     if not waiting or not problem:
         return ()
-    return (Hold(node.name, HoldCode.PODS_READABLE, f"its pods can't be read: {problem}"),)
+    return (PODS_READABLE.on(node.name, f"its pods can't be read: {problem}"),)
 
 
 def _kept_from_starts(node: NodeFacts, context: PassContext) -> tuple[Hold, ...]:
@@ -284,7 +290,7 @@ def _uncordoned(
         f"somebody uncordoned the node while it was drained for {profiles}: kubectl cordon {node.name} "
         f"goes on with the drain; the profile goes on without it when its checks lead out of its state{again}"
     )
-    return (Hold(node.name, HoldCode.WORKFLOW_UNCORDONED, reason, until),)
+    return (WORKFLOW_UNCORDONED.on(node.name, reason, until),)
 
 
 def _cordoned_again(work: Worked, context: PassContext) -> Worked:
@@ -306,7 +312,7 @@ def _gone(
                 f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
                 f"label {context.keys.workflows} again; or {_undo(node, context)}"
             )
-            yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
+            yield WORKFLOW_GONE.on(node.name, reason)
 
 
 def _left_over(
@@ -324,7 +330,7 @@ def _left_over(
         # The settings may have lost the chain that waited for the drain.
         if not _waiting(record, (name,)) or waiting_drain(workflow, kept) is None:
             reason = f"the node is cordoned for profile {name}, which is operational: {_undo(node, context)}"
-            yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
+            yield WORKFLOW_GONE.on(node.name, reason)
 
 
 def _unknown_states(
@@ -338,7 +344,7 @@ def _unknown_states(
                 f"the settings of profile {name} have no {state} any more: add transitions from it; or "
                 f"{_begin_again(node, context)}"
             )
-            yield Hold(node.name, HoldCode.WORKFLOW_GONE, reason)
+            yield WORKFLOW_GONE.on(node.name, reason)
 
 
 def _unknown_names(node: NodeFacts, workflows: Workflows, context: PassContext) -> Iterator[Hold]:
@@ -355,7 +361,7 @@ def _unknown_names(node: NodeFacts, workflows: Workflows, context: PassContext) 
         )
         fix = f"kubectl label node {node.name} {key}={wanted or 'PROFILE'} --overwrite"
         reason = f"label {key} names {name}, and the settings have no such profile{meant}: {fix} corrects it"
-        yield Hold(node.name, HoldCode.WORKFLOW_UNKNOWN, limits.text(reason))
+        yield WORKFLOW_UNKNOWN.on(node.name, limits.text(reason))
 
 
 def _begin_again(node: NodeFacts, context: PassContext) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+from reconciler.features.workflows.holds import HOLDS
 from reconciler.model.errors import ClusterError, Late, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
@@ -51,7 +52,9 @@ def _settled(settings: Settings) -> Callable[[Node], bool] | None:
     return settled(settings)
 
 
-FEATURE = Feature("workflows", reads=_reads, read_checks=_read_checks, decide=Deciding(_decide, _settled))
+FEATURE = Feature(
+    "workflows", HOLDS, reads=_reads, read_checks=_read_checks, decide=Deciding(_decide, _settled)
+)
 
 
 LEASES = 200

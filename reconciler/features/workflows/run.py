@@ -14,10 +14,11 @@ from functools import reduce
 from msgspec import Struct
 
 from reconciler.features.workflows.configured import Workflows, draining_of
+from reconciler.features.workflows.holds import WORKFLOW
 from reconciler.features.workflows.notifying import after_sent
 from reconciler.features.workflows.situation import Worked, WorkflowSituation
 from reconciler.model.expression import names
-from reconciler.model.outcome import HoldCode
+from reconciler.model.holds import INTERNAL, ONE_PROFILE
 from reconciler.model.plan import Hold, Notice, StepAnswer, Verdict, WorkflowReport
 from reconciler.model.problems import internal
 from reconciler.model.record import ClaimKind, State
@@ -107,7 +108,7 @@ def run(
             reason = f"profile {name}: an error in this program, see its log: {problem}"
             kept = situation.data.profiles[name]
             report = WorkflowReport(name, kept.current, kept.current, kept.transition)
-            hold = Hold(situation.node.name, HoldCode.INTERNAL, reason)
+            hold = INTERNAL.on(situation.node.name, reason)
             ran = replace(ran, holds=(*ran.holds, hold), reports=(*ran.reports, report))
     return ran
 
@@ -264,7 +265,7 @@ class _Profile:
         """Return what keeps the profile in its state. An operational node only has to be readable."""
         name, node = self._workflow.name, self._situation.node.name
         if waits:
-            return (Hold(node, HoldCode.WORKFLOW, f"profile {name}: {waits}"),)
+            return (WORKFLOW.on(node, f"profile {name}: {waits}"),)
         found: dict[str, Hold] = {}
         for step, verdict in verdicts:
             if step.next is self.kept.current:
@@ -272,12 +273,12 @@ class _Profile:
             if verdict is Verdict.PASSED and self._full(step):
                 others = ", ".join(self._others)
                 reason = f"profile {name}: it is in maintenance for {others}; only one profile at a time"
-                found[HoldCode.ONE_PROFILE] = Hold(node, HoldCode.ONE_PROFILE, reason)
+                found[ONE_PROFILE.code] = ONE_PROFILE.on(node, reason)
             for answer in blockers(step.check, self._answers.__getitem__):
                 if self.kept.current is State.OPERATIONAL and answer.verdict is not Verdict.UNKNOWN:
                     continue
                 reason = f"profile {name}: {answer.name}: {answer.words}"
-                hold = Hold(node, HoldCode.WORKFLOW, reason, answer.until)
+                hold = WORKFLOW.on(node, reason, answer.until)
                 if answer.verdict is not Verdict.UNKNOWN:
                     kind = self._workflows.checks[answer.name].type
                     by_itself = kind.by_itself or answer.until is not None

@@ -12,11 +12,11 @@ from reconciler.drain.filters import Survey
 from reconciler.model import scheduled_events as imds
 from reconciler.model.drains import VOLUMES_AWAITED, Blocker, DrainOrder, DrainProgress, KeptPods, Phase, Seen
 from reconciler.model.event import Answer, Reading
+from reconciler.model.holds import DRAIN_BLOCKED, DRAIN_SLOT, END_REPORTED, NAMESPACES_READABLE, PODS_READABLE
 from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import count_of
 from reconciler.model.node import AUTOSCALER_TAINT, Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
@@ -112,7 +112,7 @@ def follow_drain(
         holds += _unattended(node, step.record, context)
     unread = context.snapshot.problems.pods.get(read.name)
     if unread and under_way:
-        holds.append(Hold(read.name, HoldCode.PODS_READABLE, f"its pods can't be read: {unread}"))
+        holds.append(PODS_READABLE.on(read.name, f"its pods can't be read: {unread}"))
     ordered = _ordered(node, step, drained, context, progress)
     done = step.record.drain is not None and step.record.drain.done is not None
     first = drain is not None and drain.attempt == 1
@@ -137,7 +137,7 @@ def _unattended(node: NodeFacts, record: CaseRecord, context: PassContext) -> tu
     first = f"remove the annotation {annotation} from the node and " if outdated else ""
     reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
     remedy = f"if it is over, {first}run {context.keys.release(node.name)}"
-    return (Hold(node.name, HoldCode.END_REPORTED, f"{reason}; {remedy}"),)
+    return (END_REPORTED.on(node.name, f"{reason}; {remedy}"),)
 
 
 def _silent(node: NodeFacts, record: CaseRecord, context: PassContext) -> Iterator[str]:
@@ -181,11 +181,11 @@ def _ordered(
         progress.drains += order.slots is not None and not _yields(drained)
         holds += [step.waits] if step.waits is not None else []
         blockers = drained.blockers if drained is not None else ()
-        holds += [Hold(node.name, HoldCode.DRAIN, f"{b.pod}: {b.because}") for b in blockers]
+        holds += [DRAIN_BLOCKED.on(node.name, f"{b.pod}: {b.because}") for b in blockers]
         recorded = step.record.drain
         coming = drained.coming if drained is not None else ()
         coming = coming_to(recorded, drained) if recorded is not None else coming
-        holds += [Hold(node.name, HoldCode.DRAIN, one.words(node.name)) for one in coming]
+        holds += [DRAIN_BLOCKED.on(node.name, one.words(node.name)) for one in coming]
     return _Ordered(order, stopped, tuple(holds))
 
 
@@ -406,7 +406,7 @@ def _waits_to_begin(step: _Step, order: DrainOrder | None, drained: DrainProgres
 
 def _unjudged(hold: Hold | None) -> bool:
     """Whether the drain can't be judged now: one that runs goes on with what it knows."""
-    return hold is not None and hold.code == HoldCode.NAMESPACES_READABLE
+    return hold is not None and hold.code == NAMESPACES_READABLE.code
 
 
 def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress: Progress) -> Hold | None:
@@ -433,7 +433,7 @@ def _held_drain(begun: _Begun, order: DrainOrder, context: PassContext, progress
     unread = context.snapshot.problems.namespaces
     if unread:
         # A rule that selects namespaces by label would not find the pods that it is to spare.
-        return Hold(node.name, HoldCode.NAMESPACES_READABLE, f"the namespaces can't be read: {unread}")
+        return NAMESPACES_READABLE.on(node.name, f"the namespaces can't be read: {unread}")
     if begun.hooked is not None:
         return begun.hooked
     if order.slots is None or _yields(drained):
@@ -455,7 +455,7 @@ def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) ->
 def _no_slot(node: Node, context: PassContext, progress: Progress) -> Hold:
     limit = context.settings.drain.max_concurrent_nodes
     reason = f"{count_of(limit, 'node', 'are')} drained at once at most (drain.maxConcurrentNodes)"
-    return Hold(node.name, HoldCode.DRAIN_SLOT, reason, progress.slot_free_at)
+    return DRAIN_SLOT.on(node.name, reason, progress.slot_free_at)
 
 
 def _blocked(drained: DrainProgress | None) -> str:
@@ -506,7 +506,7 @@ def _is_awaited(step: _Step, drained: DrainProgress | None, now: datetime) -> bo
     recorded = step.record.drain
     if recorded is None or recorded.done is not None:
         return False
-    held = step.hold is not None and step.hold.code != HoldCode.DRAIN_SLOT
+    held = step.hold is not None and step.hold.code != DRAIN_SLOT.code
     return not held and not is_stuck(drained, recorded, now)
 
 

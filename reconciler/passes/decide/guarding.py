@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Answer
+from reconciler.model.holds import SETTINGS
 from reconciler.model.instructions import resume_command
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.plan import JudgedEvent, NodePlan
@@ -14,7 +15,6 @@ from reconciler.model.record import State
 from reconciler.model.unguarded import Unguarded, UnguardedWhy
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
-from reconciler.profiles.plugins import SETTINGS
 from reconciler.settings.schema import Mode
 
 

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.model.event import Answer
+from reconciler.model.holds import LOOKED_AFTER, NOT_CLAIMED, RECORD_READABLE
 from reconciler.model.instructions import instructions_of
 from reconciler.model.machine import CONDITION
 from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Hold
 from reconciler.model.problems import internal
 from reconciler.model.record import Record, Unreadable
@@ -228,17 +228,17 @@ def _why_untouched(node: NodeFacts, unreadable: str, settings: Settings) -> Hold
     name, release = node.name, settings.keys.names.release(node.name)
     if unreadable:
         fix = f"{release} --reset removes it"
-        return Hold(name, HoldCode.RECORD_READABLE, f"its record is not changed: {unreadable}; {fix}")
+        return RECORD_READABLE.on(name, f"its record is not changed: {unreadable}; {fix}")
     if not settings.in_fleet(node.read.labels):
         if node.written is None:
-            return Hold(name, HoldCode.LOOKED_AFTER, "nodeSelector does not select it")
+            return LOOKED_AFTER.on(name, "nodeSelector does not select it")
         undo = f"{release} removes our cordon, label and record"
-        return Hold(name, HoldCode.LOOKED_AFTER, f"nodeSelector no longer selects it; {undo}")
+        return LOOKED_AFTER.on(name, f"nodeSelector no longer selects it; {undo}")
     if HOSTED_LABEL in node.read.labels:
-        return Hold(name, HoldCode.LOOKED_AFTER, f"AKS manages the node itself (label {HOSTED_LABEL})")
+        return LOOKED_AFTER.on(name, f"AKS manages the node itself (label {HOSTED_LABEL})")
     if not settings.manages(node.read.labels):
-        return Hold(name, HoldCode.LOOKED_AFTER, f"label {settings.keys.names.ignore} excludes it")
+        return LOOKED_AFTER.on(name, f"label {settings.keys.names.ignore} excludes it")
     if node.record is not None and node.record.claimed_by:
         words = f"it is drained by hand by {node.record.claimed_by}"
-        return Hold(name, HoldCode.NOT_CLAIMED, f"{words}, and stays out of service until it is released")
+        return NOT_CLAIMED.on(name, f"{words}, and stays out of service until it is released")
     return None

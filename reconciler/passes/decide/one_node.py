@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.model.expression import names
+from reconciler.model.holds import INTERNAL
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.moments import has_come
 from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, State
@@ -61,7 +61,7 @@ def decide_safely(node: NodeFacts, context: PassContext, progress: Progress, par
             problem = internal(f"node {node.name} can't be decided on", error)
             node = broken(node.read, context, problem)
     reason = f"an error in this program, see its log; nothing is changed here: {node.problem}"
-    return _leave(node, context, progress, Hold(node.name, HoldCode.INTERNAL, reason))
+    return _leave(node, context, progress, INTERNAL.on(node.name, reason))
 
 
 def _leave(

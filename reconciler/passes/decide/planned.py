@@ -10,9 +10,9 @@ from msgspec import Struct
 from reconciler.model.case_outcome import outcome_of
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods
 from reconciler.model.event import Answer, Kind
+from reconciler.model.holds import DISMISSED, EVENT_READABLE, IN_TIME, NODE_WRITABLE
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import Actions, DrainState, Hold, NodePlan, NodeStatus, Notice, NoticeType
 from reconciler.model.record import CaseRecord, Record, State, shown_labels, to_annotation, worst_of
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
@@ -184,7 +184,7 @@ def _left_by_hand(node: NodeFacts, after: Decided, context: PassContext) -> tupl
         return ()
     words = cases.dismissed_words(record, context.now)
     reason = f"{words}; {context.keys.release(node.name)} lets the reconciler drain it again"
-    return (Hold(node.name, HoldCode.DISMISSED, reason),)
+    return (DISMISSED.on(node.name, reason),)
 
 
 def _only_tells(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) -> bool:
@@ -203,9 +203,9 @@ def _unspoken_holds(node: NodeFacts) -> tuple[Hold, ...]:
     holds = []
     for event in node.judged:
         if event.asks and not event.starts:
-            holds.append(Hold(node.name, HoldCode.IN_TIME, event.because))
+            holds.append(IN_TIME.on(node.name, event.because))
         elif not event.asks and event.event.kind is Kind.UNKNOWN:
-            holds.append(Hold(node.name, HoldCode.EVENT_READABLE, event.because, event.until))
+            holds.append(EVENT_READABLE.on(node.name, event.because, event.until))
     return tuple(dict.fromkeys(holds))
 
 
@@ -374,4 +374,4 @@ def _rewriting(plan: NodePlan, write: NodeWrite, before: Undone, now: datetime) 
 def hold(undone: Undone) -> Hold:
     """Return the hold of a node whose write waits for its next try."""
     reason = f"{undone.words}; tried again at {to_text(undone.until)}"
-    return Hold(undone.node, HoldCode.NODE_WRITABLE, reason, undone.until)
+    return NODE_WRITABLE.on(undone.node, reason, undone.until)

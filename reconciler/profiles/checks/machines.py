@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from reconciler.model.event import Kind, Status
+from reconciler.model.holds import SETTINGS
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import State
 from reconciler.profiles.endings import ATTEMPTS, why_never_replaced
-from reconciler.profiles.plugins import SETTINGS, CheckResult, check, failed, passed, unknown
+from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 
 PAUSE = timedelta(minutes=2)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from reconciler.model.holds import NOBODY
 from reconciler.model.hooks import HookStep
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.hooks import held_step
 from reconciler.profiles.instructed import case_of
-from reconciler.profiles.plugins import NOBODY, CheckResult, CheckType, check, failed, passed
+from reconciler.profiles.plugins import CheckResult, CheckType, check, failed, passed
 from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import Adoptable
 from reconciler.settings.schema import Settings
@@ -29,6 +30,7 @@ def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
     ordinarily="no event waits for an approval",
     waits_for=WaitsFor.PERMISSION,
     who="whoever may approve it: `reconciler approve {node}{config}`",
+    waits=True,
 )
 def approved(situation: Situation) -> CheckResult:
     """Pass for an event that needs no approval or has one; and at its deadline, if the settings say so."""
@@ -54,6 +56,7 @@ def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
     waits_for=WaitsFor.PERMISSION,
     who=f"{NOBODY} at that moment; or a person: `{{resume}}{{config}}` ends it",
     by_itself=True,
+    by_person=True,
 )
 def not_deferred(situation: Situation) -> CheckResult:
     """Pass for an event whose drain is not deferred, or whose deadline demands it."""
@@ -64,7 +67,9 @@ def not_deferred(situation: Situation) -> CheckResult:
     return failed(found[0].because, min((one.until for one in found if one.until), default=None))
 
 
-@check("notHeld", ordinarily="nobody holds the node", waits_for=WaitsFor.PERMISSION, who=_HOLDER)
+@check(
+    "notHeld", ordinarily="nobody holds the node", waits_for=WaitsFor.PERMISSION, who=_HOLDER, by_person=True
+)
 def not_held(situation: Situation) -> CheckResult:
     """Pass unless a person holds the node. A hold wins over the deadline."""
     hold = situation.instructions.hold
@@ -74,7 +79,11 @@ def not_held(situation: Situation) -> CheckResult:
 
 
 @check(
-    "notStopped", ordinarily="nobody has stopped its maintenance", waits_for=WaitsFor.PERMISSION, who=_HOLDER
+    "notStopped",
+    ordinarily="nobody has stopped its maintenance",
+    waits_for=WaitsFor.PERMISSION,
+    who=_HOLDER,
+    by_person=True,
 )
 def not_stopped(situation: Situation) -> CheckResult:
     """Pass unless a person holds the node with `--now`. Any other hold keeps only drains from a start."""
@@ -119,6 +128,7 @@ def _hooks_done(name: str, step: HookStep) -> CheckType:
         ordinarily=f"no hook holds {step.held}",
         who="the owner of the hook that the reason names, which ends by itself after `hooks.timeout`; only a "
         f"hook in an annotation can be removed: `kubectl annotate node {{node}} {{keys}}/{step}.NAME-`",
+        waits=True,
     )
     def hooks_done(situation: Situation) -> CheckResult:
         held = held_step(step, situation)

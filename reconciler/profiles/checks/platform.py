@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
+from reconciler.model.holds import NOBODY
 from reconciler.model.moments import to_text
 from reconciler.model.record import SelfService
 from reconciler.model.workflow import upgrade_of
 from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.endings import why_not_asked
-from reconciler.profiles.plugins import NOBODY, CheckResult, check, failed, passed, unknown
+from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Mode
 
@@ -35,7 +36,7 @@ def acknowledge_due(situation: Situation) -> CheckResult:
     return failed("there is no event to acknowledge", holds=False)
 
 
-@check("eventsGone", who="{ends}")
+@check("eventsGone", who="{ends}", waits=True)
 def events_gone(situation: Situation) -> CheckResult:
     """Pass after the settle time without an event. Started is not gone, and unknown is not healthy."""
     case = situation.case

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
+from reconciler.model.holds import NOBODY, SETTINGS
 from reconciler.model.limits import count_of
 from reconciler.model.moments import has_come, to_text
 from reconciler.model.node import Node
@@ -14,7 +15,7 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.reconciler import FIND
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.checks.platform import settles
-from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, check, failed, passed, unknown
+from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Mode
 

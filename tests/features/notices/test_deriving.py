@@ -17,10 +17,10 @@ from reconciler.model.case_outcome import InTime
 from reconciler.model.content import SettingsVersion
 from reconciler.model.errors import Forbidden, Rejected
 from reconciler.model.event import Answer, Kind
+from reconciler.model.holds import NOT_CLAIMED
 from reconciler.model.instructions import ALL, PersonHold, Word
 from reconciler.model.moments import to_text
-from reconciler.model.outcome import HoldCode
-from reconciler.model.plan import Hold, NodePlan
+from reconciler.model.plan import NodePlan
 from reconciler.model.reconciler import Reconciler, Running, beside
 from reconciler.model.record import DrainRecord, Forecast, State
 from reconciler.model.schedule import CaseSchedule
@@ -600,7 +600,7 @@ def test_an_approval_is_asked_for_at_once_with_the_moment_until_which_it_helps()
 
 
 def test_a_drain_by_hand_is_told() -> None:
-    hold = Hold("a", HoldCode.NOT_CLAIMED, "it is drained by hand by alice")
+    hold = NOT_CLAIMED.on("a", "it is drained by hand by alice")
     node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=(hold,), uid="uid-a")
     (fact,) = facts_of(node, (), {}, NOW).values()
 

@@ -9,8 +9,8 @@ import pytest
 from reconciler.features.publishing.node_maintenances import changes
 from reconciler.model.errors import Forbidden
 from reconciler.model.event import Kind
+from reconciler.model.holds import INTERNAL
 from reconciler.model.node import MISSED
-from reconciler.model.outcome import HoldCode
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, Stage
 from reconciler.passes.plugin import Fleet
@@ -103,7 +103,7 @@ def test_the_objects_of_a_node_that_can_not_be_judged_stay_as_they_are(
         # A node that rests is not judged again before it changes.
         scene.cluster.label(before.node, "changed", "true")
         plan = look(scene)
-        assert {hold.code for hold in plan.holds} == {HoldCode.INTERNAL}
+        assert {hold.code for hold in plan.holds} == {INTERNAL.code}
         assert the_object(scene) == before
     look(scene)
 

@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
+from reconciler.features.workflows.holds import (
+    WORKFLOW,
+    WORKFLOW_DATA_READABLE,
+    WORKFLOW_GONE,
+    WORKFLOW_UNCORDONED,
+)
 from reconciler.model.errors import Conflict, Forbidden
+from reconciler.model.holds import ONE_PROFILE
 from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.node import Node
-from reconciler.model.outcome import HoldCode
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowMessage
@@ -363,7 +369,7 @@ def test_what_maintenance_controller_has_ended_is_not_waited_for(uncordoned: boo
 
     assert plan_of(plan).todo.drain is None
     # A cordon that is left says how it ends.
-    left = [] if uncordoned else [HoldCode.WORKFLOW_GONE]
+    left = [] if uncordoned else [WORKFLOW_GONE.code]
     assert [hold.code for hold in plan_of(plan).holds] == left
     record = json.loads(world.cluster.nodes["a"].annotations.get("cloud.sap/record", "{}"))
     assert ("cordon" in record, "drain" in record) == (not uncordoned, False)
@@ -384,7 +390,7 @@ def test_only_one_profile_is_in_maintenance_also_within_one_pass() -> None:
 
     plan = passes(world, theirs(text))
     assert states(world) == {"first": "in-maintenance", "second": "operational"}
-    assert HoldCode.ONE_PROFILE in {hold.code for hold in plan_of(plan).holds}
+    assert ONE_PROFILE.code in {hold.code for hold in plan_of(plan).holds}
 
     label(world, "done")
     passes(world, theirs(text))
@@ -417,7 +423,7 @@ def test_a_node_that_is_drained_for_one_profile_is_in_maintenance_for_no_other(
     label(world, "go")
     plan = passes(world, theirs(text), 2)
     assert states(world) == {"first": "operational", "second": "operational"}
-    assert HoldCode.ONE_PROFILE in {hold.code for hold in plan_of(plan).holds}
+    assert ONE_PROFILE.code in {hold.code for hold in plan_of(plan).holds}
     passes(world, theirs(text), 6)
 
     assert states(world) == {"first": "operational", "second": "in-maintenance"}
@@ -433,7 +439,7 @@ def test_data_that_cannot_be_read_hold_the_node_and_are_not_overwritten() -> Non
     assert world.cluster.nodes["a"].annotations[DATA] == text
     assert STATE not in world.cluster.nodes["a"].labels
     (hold,) = plan_of(plan).holds
-    assert hold.code == HoldCode.WORKFLOW_DATA_READABLE
+    assert hold.code == WORKFLOW_DATA_READABLE.code
     assert "it has the unknown field 'Extra'" in hold.reason
     assert "kubectl annotate node a cloud.sap/maintenance-data- removes the states" in hold.reason
     assert states(world, "b") == {"plain": "in-maintenance"}
@@ -472,7 +478,7 @@ def test_a_node_that_loses_its_profile_while_it_is_cordoned_says_how_it_comes_ba
 
     assert world.cluster.nodes["a"].unschedulable
     (hold,) = plan_of(plan).holds
-    assert hold.code == HoldCode.WORKFLOW_GONE
+    assert hold.code == WORKFLOW_GONE.code
     assert "profile draining, which it does not have any more" in hold.reason
 
 
@@ -492,7 +498,7 @@ def test_a_node_that_is_cordoned_for_an_operational_profile_says_how_it_comes_ba
 
     assert world.cluster.nodes["a"].unschedulable
     (hold,) = plan_of(plan).holds
-    assert hold.code == HoldCode.WORKFLOW_GONE
+    assert hold.code == WORKFLOW_GONE.code
     assert hold.reason == (
         "the node is cordoned for profile draining, which is operational: "
         "reconciler release a --prefix cloud.sap removes our cordon, label and record"
@@ -508,7 +514,7 @@ def test_a_node_whose_chain_is_gone_from_the_settings_during_its_drain_says_how_
     plan = passes(world, without)
 
     assert world.cluster.nodes["a"].unschedulable
-    assert HoldCode.WORKFLOW_GONE in [hold.code for hold in plan_of(plan).holds]
+    assert WORKFLOW_GONE.code in [hold.code for hold in plan_of(plan).holds]
 
 
 def test_a_node_whose_state_is_gone_from_the_settings_says_how_it_comes_back() -> None:
@@ -521,7 +527,7 @@ def test_a_node_whose_state_is_gone_from_the_settings_says_how_it_comes_back() -
     plan = passes(world, without)
 
     (hold,) = plan_of(plan).holds
-    assert hold.code == HoldCode.WORKFLOW_GONE
+    assert hold.code == WORKFLOW_GONE.code
     assert hold.reason == (
         "the settings of profile plain have no maintenance-required any more: add transitions from it; or "
         "kubectl annotate node a cloud.sap/maintenance-data- removes the states of its profiles, which begin "
@@ -539,7 +545,7 @@ def test_settings_without_workflows_name_the_nodes_that_one_has_cordoned() -> No
 
     plan = passes(world, parse_settings("mode: Enforce\nkeys: {prefix: cloud.sap}", "ours.yaml"), 2)
 
-    assert [hold.code for hold in plan_of(plan).holds] == [HoldCode.WORKFLOW_GONE]
+    assert [hold.code for hold in plan_of(plan).holds] == [WORKFLOW_GONE.code]
     assert world.cluster.nodes["a"].unschedulable
 
 
@@ -552,7 +558,7 @@ def test_nothing_is_evicted_after_somebody_has_uncordoned_the_node() -> None:
 
     plan = passes(world, theirs(), 2)
 
-    assert {hold.code for hold in plan_of(plan).holds} == {HoldCode.WORKFLOW_UNCORDONED, HoldCode.WORKFLOW}
+    assert {hold.code for hold in plan_of(plan).holds} == {WORKFLOW_UNCORDONED.code, WORKFLOW.code}
     assert plan_of(plan).todo.drain is None
     assert not world.cluster.nodes["a"].unschedulable
 
@@ -589,7 +595,7 @@ def test_a_step_that_leads_back_to_the_drain_is_not_taken_on_a_node_that_was_unc
     plan = passes(world, theirs(), 2)
 
     (hold,) = plan_of(plan).holds
-    assert hold.code == HoldCode.WORKFLOW_UNCORDONED
+    assert hold.code == WORKFLOW_UNCORDONED.code
     assert "kubectl cordon a goes on with the drain" in hold.reason
     assert not world.cluster.nodes["a"].unschedulable
 
@@ -633,7 +639,7 @@ def test_a_node_that_somebody_wants_in_service_is_not_cordoned_again(by: str) ->
     plan = passes(world, settings, 3)
 
     assert not world.cluster.nodes["a"].unschedulable
-    assert HoldCode.WORKFLOW_UNCORDONED in {hold.code for hold in plan_of(plan).holds}
+    assert WORKFLOW_UNCORDONED.code in {hold.code for hold in plan_of(plan).holds}
     assert plan_of(plan).todo.drain is None
 
 
@@ -759,10 +765,10 @@ def test_the_platforms_maintenance_waits_for_a_workflow_and_the_other_way_round(
     plan = passes(world, settings, 2)
 
     held = {(one.node, hold.code): hold.reason for one in plan.nodes for hold in one.holds}
-    assert held["a", HoldCode.ONE_PROFILE] == (
+    assert held["a", ONE_PROFILE.code] == (
         "it is in maintenance for profile draining; only one profile at a time"
     )
-    assert "the maintenance of the platform" in held["b", HoldCode.ONE_PROFILE]
+    assert "the maintenance of the platform" in held["b", ONE_PROFILE.code]
     assert states(world, "b") == {"draining": "operational"}
     assert world.cluster.nodes["b"].labels[STATE] == "in-maintenance"
 

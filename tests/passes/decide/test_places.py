@@ -12,9 +12,8 @@ from hypothesis import settings as tries
 from hypothesis import strategies as st
 
 from reconciler.model.event import Kind, PlatformPlan
+from reconciler.model.holds import NODE_WRITABLE
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT, Node, Taint
-from reconciler.model.outcome import HoldCode
-from reconciler.model.plan import Hold
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.values import replace
 from reconciler.passes.decide.scheduling import as_held
@@ -257,7 +256,7 @@ def test_a_start_that_a_check_holds_is_not_planned_for_now(
     latest: float, until: float | None, start: float | None, missed: bool
 ) -> None:
     ends = None if until is None else NOW + minutes(until)
-    hold = Hold("a", HoldCode.NODE_WRITABLE, "a webhook denies it", until=ends)
+    hold = NODE_WRITABLE.on("a", "a webhook denies it", until=ends)
     held = as_held(CaseSchedule(NOW, NOW + minutes(latest)), (hold,), NOW)
 
     assert held is not None

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 
 from reconciler.model.event import Kind, Signal, Status
-from reconciler.model.outcome import HoldCode
+from reconciler.model.holds import NODE_WRITABLE
 from reconciler.model.snapshot import Ledger, ReadForSettings, Snapshot, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import CORDON
@@ -119,7 +119,7 @@ def test_the_work_grows_with_the_number_of_writes_that_did_not_stay() -> None:
 
     plan = builders.planned(fleet(CASES), builders.settings(ALL))
 
-    assert {hold.code for each in plan.nodes for hold in each.holds} == {HoldCode.NODE_WRITABLE}
+    assert {hold.code for each in plan.nodes for hold in each.holds} == {NODE_WRITABLE.code}
     assert _growth(fleet, ALL) < 2.1
 
 

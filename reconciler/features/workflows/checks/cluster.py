@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation, check_type
 from reconciler.model import limits
+from reconciler.model.holds import NOBODY, SETTINGS
 from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
 from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
 from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuery
 from reconciler.profiles.checks.starts import place_for
-from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, failed, passed, unknown
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.check_types import (
     ClusterHealthyCheck,
     ClusterSemverCheck,

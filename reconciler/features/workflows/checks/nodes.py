@@ -8,6 +8,7 @@ from functools import partial
 from reconciler.features.workflows.situation import Fleet, WorkflowSituation, check_type
 from reconciler.model import limits
 from reconciler.model.clocks import own_times
+from reconciler.model.holds import NOBODY, SETTINGS
 from reconciler.model.hooks import hooks_of
 from reconciler.model.instructions import instructions_of
 from reconciler.model.limits import count_of, first_of
@@ -16,7 +17,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
 from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery, Needs, Value
-from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, failed, passed, unknown
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.check_types import (
     AffinityCheck,
     AnnotationCheck,

@@ -9,8 +9,9 @@ from functools import lru_cache
 from reconciler.calendar.occurrences import FOREVER, Run, joined
 from reconciler.calendar.values import MIDNIGHT
 from reconciler.features.workflows.situation import WorkflowSituation, check_type
+from reconciler.model.holds import NOBODY, SETTINGS
 from reconciler.model.moments import shifted, to_text
-from reconciler.profiles.plugins import NOBODY, SETTINGS, CheckResult, failed, passed, unknown
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.check_types import (
     DeadlineCheck,
     KeylessCheck,

@@ -1,0 +1,28 @@
+"""Every kind of hold: those of checks, of the core, and of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from reconciler import plugins
+from reconciler.model.holds import OF_THE_CORE, HoldKind
+
+
+@cache
+def hold_kinds() -> Mapping[str, HoldKind]:
+    """Return every kind of hold by its code.
+
+    Raises ValueError, which names both files, if two have one code; and if a feature's kind of hold does not
+    say who can end it.
+    """
+    # Many modules import this one, and a drain by hand does not need the checks.
+    from reconciler.profiles import checks
+
+    core = ("reconciler/model/holds.py", OF_THE_CORE)
+    of_checks = ("reconciler/profiles/checks", tuple(check.type.kind for check in checks.CHECKS.values()))
+    of_features = [(plugins.file_of(module), module.FEATURE.holds) for module in plugins.modules("feature")]
+    for file, kinds in (core, *of_features):
+        if silent := [kind.code for kind in kinds if not kind.who]:
+            raise ValueError(f"{file}: the hold {silent[0]} does not say who can end it")
+    return plugins.by_name("hold", (core, of_checks, *of_features), lambda kind: kind.code)

@@ -1,0 +1,34 @@
+"""Which kinds of holds there are: features bring their own."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from reconciler import plugins
+from reconciler.model.holds import HoldKind
+from reconciler.passes.plugin import Feature
+from reconciler.report.holds import hold_kinds
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (HoldKind("drainSlot", "x"), "toys/crane.py: reconciler/model/holds.py has another hold drainSlot"),
+        (HoldKind("notHeld", "x"), "toys/crane.py: reconciler/profiles/checks has another hold notHeld"),
+        (HoldKind("lifted", ""), "toys/crane.py: the hold lifted does not say who can end it"),
+    ],
+)
+def test_a_hold_that_exists_or_that_nobody_can_end_is_refused_with_its_file(
+    kind: HoldKind, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crane = SimpleNamespace(__name__="toys.crane", FEATURE=Feature("crane", (kind,)))
+    monkeypatch.setattr(plugins, "modules", lambda stage: iter([crane] if stage == "feature" else []))
+
+    with pytest.raises(ValueError, match=said):
+        hold_kinds.__wrapped__()
+
+
+def test_the_hold_of_a_feature_is_one_of_all() -> None:
+    assert hold_kinds()["vmPower"].who.startswith("the administrator of the host")
