@@ -11,7 +11,7 @@ from reconciler.drain.refusal import BudgetIndex, with_unplaced
 from reconciler.model.errors import ClusterError, Forbidden, Late, Unauthorized, Unreachable
 from reconciler.model.limits import EARLIEST
 from reconciler.model.pod import Placement, Pod, PodDisruptionBudget
-from reconciler.model.ports import ClusterReader, UnplacedReader
+from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import internal
 from reconciler.model.snapshot import ReadAhead
 from reconciler.model.values import replace
@@ -136,7 +136,7 @@ class PodsAhead:
         """Return the budgets, with the pods that keep them from an eviction on these nodes, if any may."""
         full = BudgetIndex(budget for budget in budgets if budget.allowed <= 0)
         pods = (pod for known in self._known.values() for pod in known.pods)
-        if not isinstance(self._reader, UnplacedReader) or not any(map(full.covering, pods)):
+        if not any(map(full.covering, pods)):
             return budgets
         try:
             return with_unplaced(budgets, self._reader.unplaced())

@@ -112,7 +112,7 @@ class Reader:
             return in_order(self._list(PODS, pod_format(), labels=label))
 
     def unplaced(self) -> tuple[Pod, ...]:
-        """See UnplacedReader."""
+        """See ClusterReader."""
         return tuple(self._list(PODS, pod_format(), fields="spec.nodeName=,status.phase=Pending"))
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
@@ -180,15 +180,15 @@ class Reader:
         return self._connection.time.disagreement()
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """See CordonReader."""
+        """See ClusterReader."""
         return self._cordons.ours(nodes)
 
     def uncordoned_by(self, node: Node) -> str:
-        """See CordonReader."""
+        """See ClusterReader."""
         return self._cordons.uncordoned_by(node)
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
-        """See AttachmentReader."""
+        """See ClusterReader."""
         attached = attachments_on(self._connection, staying.keys())
         return {node: left(self._connection, attached[node], claims) for node, claims in staying.items()}
 

@@ -97,6 +97,21 @@ class ClusterReader(Protocol):
     def disagreement(self) -> Disagreement | None:
         """What answers of the last minute say that contradict the time of passes, None if they agree."""
 
+    def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """The names of those that a pass has cordoned; what can't be read is left out."""
+
+    def uncordoned_by(self, node: Node) -> str:
+        """The field manager that set `spec.unschedulable` last, empty if that is not known."""
+
+    def unplaced(self) -> tuple[Pod, ...]:
+        """The pods of the cluster that have no node yet."""
+
+    def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
+        """The VolumeAttachments on each of these nodes whose pods have left.
+
+        `staying` has the claims of the pods of each node, as `namespace/name`.
+        """
+
 
 class AheadReader(Protocol):
     """Reads what says whether drains can end that have not begun."""
@@ -151,36 +166,6 @@ class FollowingReader(Protocol):
 
     def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
         """Return these nodes, with the records of theirs that are kept elsewhere."""
-
-
-@runtime_checkable
-class CordonReader(Protocol):
-    """A reader that knows who cordoned a node."""
-
-    def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """Return the names of those that a pass has cordoned; what can't be read is left out."""
-
-    def uncordoned_by(self, node: Node) -> str:
-        """Return the field manager that set `spec.unschedulable` last, empty if that is not known."""
-
-
-@runtime_checkable
-class UnplacedReader(Protocol):
-    """A reader that knows the pods without a node."""
-
-    def unplaced(self) -> tuple[Pod, ...]:
-        """Return the pods of the cluster that have no node yet; raises ClusterError."""
-
-
-@runtime_checkable
-class AttachmentReader(Protocol):
-    """A reader that knows which volumes are attached to nodes."""
-
-    def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
-        """Return the VolumeAttachments on each of these nodes whose pods have left; raises ClusterError.
-
-        `staying` has the claims of the pods of each node, as `namespace/name`.
-        """
 
 
 @runtime_checkable

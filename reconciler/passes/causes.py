@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from reconciler.drain.refusal import with_unplaced
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.errors import ClusterError
-from reconciler.model.ports import ClusterReader, UnplacedReader
+from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 
@@ -18,7 +18,7 @@ def with_causes(drains: Mapping[str, DrainProgress], reader: ClusterReader) -> d
     Only then are the budgets and the pods without a node read. What can't be read is not named.
     """
     blocked = {one.budget for drain in drains.values() for one in drain.blockers if one.budget}
-    if not blocked or not isinstance(reader, UnplacedReader):
+    if not blocked:
         return dict(drains)
 
     def causes() -> dict[str, str]:

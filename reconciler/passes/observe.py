@@ -26,10 +26,8 @@ from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
     COUNTS,
     AheadReader,
-    AttachmentReader,
     Beside,
     ClusterReader,
-    CordonReader,
     EarlyReader,
     Followed,
     FollowingReader,
@@ -534,11 +532,11 @@ def _with_owners(
         and isinstance(record := records.get(node.name), Record)
         and record.in_maintenance
     ]
-    if opened and isinstance(reader, CordonReader):
+    if opened:
         by = {node.name: reader.uncordoned_by(node) for node in opened[:_OPENED_AT_MOST]}
         nodes = tuple(replace(node, uncordoned_by=by.get(node.name, "")) for node in nodes)
     unclear = [node for node in nodes if node.unschedulable and node.name not in records]
-    ours = reader.cordoned_by_us(unclear) if unclear and isinstance(reader, CordonReader) else frozenset()
+    ours = reader.cordoned_by_us(unclear) if unclear else frozenset()
     owners = {node.name: US if node.name in ours else adopts(node) for node in unclear}
     if not any(owners.values()):
         return nodes
@@ -653,7 +651,7 @@ def _attached(
     outside: Outside, records: Mapping[str, Record], pods: Mapping[str, tuple[Pod, ...]]
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the volumes of pods that left, on nodes whose drain only another process knows, by one list."""
-    if not isinstance(outside, WritableOutside) or not isinstance(outside.reader, AttachmentReader):
+    if not isinstance(outside, WritableOutside):
         return {}
     known, reader = outside.drainer.progress(), outside.reader
     claims = {

@@ -195,8 +195,6 @@ class SimulatedApi:
         away = -self.cluster.skew
         return Disagreement(away) if abs(away) > CLOCK_TOLERANCE else None
 
-    # CordonReader
-
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
         """Return the names of those that the program has cordoned."""
         return frozenset(node.name for node in nodes if node.uid in self.cluster.our_cordons)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given, settings
 
@@ -73,6 +73,18 @@ class ReadOnly:
 
     def disagreement(self) -> Disagreement | None:
         return self._api.disagreement()
+
+    def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
+        return self._api.cordoned_by_us(nodes)
+
+    def uncordoned_by(self, node: Node) -> str:
+        return self._api.uncordoned_by(node)
+
+    def unplaced(self) -> tuple[Pod, ...]:
+        return self._api.unplaced()
+
+    def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
+        return self._api.attached(staying)
 
 
 def reading(world: World) -> Outside:

@@ -237,7 +237,7 @@ def answers_of(snapshot: Snapshot, parts: Parts, nodes: Iterable[Node]) -> dict[
 
 
 class _Reader:
-    """The reads of a pass, from a case (ClusterReader, PartialReader, CordonReader)."""
+    """The reads of a pass, from a case (ClusterReader, PartialReader)."""
 
     def __init__(self, case: Case, memories: Mapping[str, AnyMemory]) -> None:
         self._case, self._memories = case, memories
@@ -317,6 +317,13 @@ class _Reader:
 
     def uncordoned_by(self, node: Node) -> str:
         return node.uncordoned_by
+
+    def unplaced(self) -> tuple[Pod, ...]:
+        return ()
+
+    def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
+        del staying
+        return {}
 
 
 class _Machines:

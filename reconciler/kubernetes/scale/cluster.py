@@ -139,7 +139,7 @@ class CachedCluster(Cluster):
         return followed
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
-        """See AttachmentReader."""
+        """See ClusterReader."""
         read = partial(super().attached, staying)
         return self._beside.read(("VolumeAttachments of", *sorted(staying)), read)
 
@@ -157,7 +157,7 @@ class CachedCluster(Cluster):
         return self._keep(what[0] + label, lambda: self._beside.read(what, read, counts=COUNTS))
 
     def unplaced(self) -> tuple[Pod, ...]:
-        """See UnplacedReader."""
+        """See ClusterReader."""
         what, read = "pods without a node", super().unplaced
         return self._keep(what, lambda: self._beside.read((what,), read, counts=COUNTS))
 
@@ -217,14 +217,14 @@ class CachedCluster(Cluster):
         return self._beside.read(("Hypervisors",), super().hypervisors)
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """See CordonReader."""
+        """See ClusterReader."""
         what = ("who cordoned", *sorted(node.uid for node in nodes))
         with suppress(Late):
             return self._beside.read(what, partial(super().cordoned_by_us, nodes), most=1)
         return frozenset()
 
     def uncordoned_by(self, node: Node) -> str:
-        """See CordonReader."""
+        """See ClusterReader."""
         with suppress(Late):
             what = ("who uncordoned", node.name, node.uid)
             return self._beside.read(what, partial(super().uncordoned_by, node))
