@@ -384,7 +384,15 @@ class Lock:
         server does not answer, LockLost if the lock was released in the meantime.
         """
         try:
-            self._acquire()
+            for _ in range(TRIES):
+                lease = self._lease.read()
+                if lease is not None:
+                    self._refuse_held(lease)
+                if self._take(lease):
+                    self._sighting.forget()
+                    return
+                # It was released, deleted, or taken by another process just now: read it again.
+            raise Conflict(f"the lock {self._lease.title} changed {TRIES} times while it was taken")
         except Forbidden as error:
             raise Unauthorized(
                 f"no lock: {error}; the ServiceAccount needs get, create and patch of leases"
@@ -443,17 +451,6 @@ class Lock:
         except ClusterError as error:
             log.warning("the lock was not given back: lease=%s error=%s", self._lease.title, error)
 
-    def _acquire(self) -> None:
-        for _ in range(TRIES):
-            lease = self._lease.read()
-            if lease is not None:
-                self._refuse_held(lease)
-            if self._take(lease):
-                self._sighting.forget()
-                return
-            # It was released, deleted, or taken by another process just now: read it again.
-        raise Conflict(f"the lock {self._lease.title} changed {TRIES} times while it was taken")
-
     def _refuse_held(self, lease: Lease) -> None:
         """Raise LockHeld unless the Lease is free, ours, or was not renewed for its whole duration.
 
@@ -472,7 +469,10 @@ class Lock:
         """Try to become the holder, and renew from now on; return False if another process was faster."""
         began = self._holding.clock()
         # Before the answer: a late one must not leave a lock that is nearly too old.
-        self._begin_renewals()
+        self._ended, self._has_passed = threading.Event(), False
+        self._soon = threading.Event()
+        self._holding.forget()
+        self._renewer = start("lock", partial(self._renew_until, self._ended, self._soon))
         taken = False
         try:
             taken = self._is_taken(lease)
@@ -503,12 +503,6 @@ class Lock:
                 raise
             return False
         return True
-
-    def _begin_renewals(self) -> None:
-        self._ended, self._has_passed = threading.Event(), False
-        self._soon = threading.Event()
-        self._holding.forget()
-        self._renewer = start("lock", partial(self._renew_until, self._ended, self._soon))
 
     def _end_renewals(self) -> None:
         """Begin no other renewal. One that is under way does no harm, and may take long to end."""
