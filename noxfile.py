@@ -178,7 +178,8 @@ def bench(session: nox.Session) -> None:
     """Measure passes, drains, starts and cordons; `-- scale` the protocols of docs/large-clusters.md."""
     modules = {"pass": "tests.bench.sweep", "drain": "tests.bench.drains", "arm": "tests.sources.arm.bench"}
     modules |= {
-        name: f"tests.bench.{name}" for name in ("start", "wake", "patches", "ahead", "agent", "scale")
+        name: f"tests.bench.{name}"
+        for name in ("start", "wake", "patches", "readers", "ahead", "agent", "scale")
     }
     modules |= {name: f"tests.features.{name}.bench" for name in ("readiness", "page")}
     for name in session.posargs or ["pass", "drain", "start", "wake"]:

@@ -75,11 +75,12 @@ READS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.fixture(scope="module")
-def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CachedCluster]:
+def silent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CachedCluster, ThreadsBeside]]:
     """A client of an API server that answers nothing."""
     with closing(Stub(lambda _: Answer(hang=True))) as stub:
         kubeconfig = stub.write_kubeconfig(tmp_path_factory.mktemp("silent") / "kubeconfig")
-        yield CachedCluster(Connection(str(kubeconfig)), guard=lambda: None, beside=ThreadsBeside())
+        beside = ThreadsBeside()
+        yield CachedCluster(Connection(str(kubeconfig)), guard=lambda: None, beside=beside), beside
 
 
 def test_every_read_is_known() -> None:
@@ -89,11 +90,12 @@ def test_every_read_is_known() -> None:
 
 
 @pytest.mark.parametrize("name", READS)
-def test_no_read_of_the_cluster_holds_a_pass(silent: CachedCluster, name: str) -> None:
-    silent._beside.begins(PATIENCE)
+def test_no_read_of_the_cluster_holds_a_pass(silent: tuple[CachedCluster, ThreadsBeside], name: str) -> None:
+    cluster, beside = silent
+    beside.begins(PATIENCE)
     began = time.monotonic()
     with suppress(Late):
-        assert not getattr(silent, name)(*READS[name])
+        assert not getattr(cluster, name)(*READS[name])
     assert time.monotonic() - began < SOON
 
 

@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from reconciler.http.retrying import PATIENCE, patiently
 from reconciler.kubernetes.connection import ApiPath, Connection, Request, Stream
@@ -59,25 +58,38 @@ def list_streamed(
         with closing(_NextPage(connection)) as following:
             request = request_for("")
 
-            def go_on(token: str) -> None:
-                # Of the first page, nobody knows how large its objects are.
-                if token and result.items:
-                    following.begin(request_for(token))
+            def read_page() -> tuple[Any, list[Value], int]:
+                """Return the ListMeta of a page, its objects, and their bytes."""
+                metas: list[Any] = []
+                objects, length = [], 0
 
-            def ask() -> _Page[Value]:
+                def begin(meta: Any) -> None:
+                    metas.append(meta)
+                    token = getattr(meta, "continue")
+                    # Of the first page, nobody knows how large its objects are.
+                    if token and result.items:
+                        following.begin(request_for(token))
+
                 with following.stream(request) as stream:
-                    return _read_page(stream, form, go_on)
+                    check_format(stream, form)
+                    for item in items(stream.read, form.kind, begin):
+                        length += len(item)
+                        objects.append(form.read(item))
+                if not metas:
+                    raise Rejected(f"the {form.kind} has no metadata")
+                return metas[0], objects, length
 
             while True:
-                answer = patiently(ask, patience=patience, sleep=connection.sleep)
-                result.items.extend(answer.items)
+                meta, objects, length = patiently(read_page, patience=patience, sleep=connection.sleep)
+                result.items += objects
                 # Every page has the same one: that of the snapshot from which all pages are cut.
-                result.resource_version = answer.resource_version
-                if not answer.next:
+                result.resource_version = meta.resourceVersion
+                token = getattr(meta, "continue")
+                if not token:
                     return result
-                check_goes_on(path, request.query.get("continue", ""), answer.next, ends)
-                size = fitting(len(answer.items), answer.size) if answer.items else size
-                request = following.request or request_for(answer.next)
+                check_goes_on(path, request.query.get("continue", ""), token, ends)
+                size = fitting(len(objects), length) if objects else size
+                request = following.request or request_for(token)
 
     return from_one_snapshot(path, read)
 
@@ -117,32 +129,6 @@ class _NextPage:
             self._opened.close()
 
 
-class _Page(Struct, Generic[Value]):
-    """A page: its objects, its resourceVersion, the token of the next page or "", and its size in bytes."""
-
-    items: list[Value]
-    resource_version: str
-    next: str
-    size: int
-
-
-def _read_page(stream: Stream, form: Format[Value], go_on: Callable[[str], None]) -> _Page[Value]:
-    check_format(stream, form)
-    metas: list[Any] = []
-    objects, size = [], 0
-
-    def begin(meta: Any) -> None:
-        metas.append(meta)
-        go_on(getattr(meta, "continue"))
-
-    for item in items(stream.read, form.kind, begin):
-        size += len(item)
-        objects.append(form.read(item))
-    if not metas:
-        raise Rejected(f"the {form.kind} has no metadata")
-    return _Page(objects, metas[0].resourceVersion, getattr(metas[0], "continue"), size)
-
-
 def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) -> Iterator[memoryview]:
     """Yield each item of a list of that kind, still encoded; pass the ListMeta to `meta`.
 
@@ -157,27 +143,22 @@ def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) 
         if tag == _tag(1, _BYTES):
             protobuf.check_kind(kind, protobuf.parse(protobuf.TypeMeta, cutter.take(cutter.varint())).kind)
         elif tag == _tag(2, _BYTES):
-            yield from _list_items(cutter, cutter.varint(), meta)
-            listed = True
+            length = cutter.varint()
+            end, listed = cutter.position + length, True
+            while cutter.position < end:
+                tag = cutter.varint()
+                if tag == _tag(2, _BYTES):
+                    yield cutter.take(cutter.varint())
+                elif tag == _tag(1, _BYTES):
+                    meta(protobuf.parse(protobuf.ListMeta, cutter.take(cutter.varint())))
+                else:
+                    _skip(cutter, tag)
+            if cutter.position != end:
+                raise Rejected("the protobuf is broken: an item goes beyond the end of its list")
         else:
             _skip(cutter, tag)
     if not listed:
         raise Unreachable("the stream ended before its list began")
-
-
-def _list_items(cutter: protobuf.Cutter, length: int, meta: Callable[[Any], None]) -> Iterator[memoryview]:
-    end = cutter.position + length
-    item = _tag(2, _BYTES)
-    while cutter.position < end:
-        tag = cutter.varint()
-        if tag == item:
-            yield cutter.take(cutter.varint())
-        elif tag == _tag(1, _BYTES):
-            meta(protobuf.parse(protobuf.ListMeta, cutter.take(cutter.varint())))
-        else:
-            _skip(cutter, tag)
-    if cutter.position != end:
-        raise Rejected("the protobuf is broken: an item goes beyond the end of its list")
 
 
 def _skip(cutter: protobuf.Cutter, tag: int) -> None:
