@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
@@ -12,113 +11,104 @@ import pytest
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import LockLost
 from reconciler.model.holds import INTERNAL
-from reconciler.model.outcome import Outcome, Result
+from reconciler.model.outcome import Result
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.ports import Notification
 from reconciler.model.record import DrainRecord
-from reconciler.model.snapshot import Ledger
+from reconciler.model.snapshot import Ledger, Snapshot
 from reconciler.model.values import replace
+from reconciler.passes.assess import assess
+from reconciler.passes.decide import decide
 from reconciler.report.document import as_json, to_report
 from reconciler.report.text import as_markdown, as_text
-from reconciler.run import run_pass
+from reconciler.run import PARTS, run_pass
 from reconciler.sources.aws.source import Ec2Events
+from tests.laws.breaking import Break
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, codes, plan_of
 from tests.support.worlds import look, world_of
 
 Z = "z"
+PROVIDER = "aws:///eu-west-1a/i-0123456789abcdef0"
 SETTINGS = "budget: {maxUnavailable: 100%}\npublish: [nodemaintenances]\nsources: {aws: {enabled: true}}"
 
 
-def _names_z(value: object) -> bool:
-    """Whether an argument is node z, its name, its plan, or something seen of it."""
-    names = (getattr(value, "name", None), getattr(value, "node", None), value)
-    return any(one == Z or getattr(one, "name", None) == Z for one in names)
+def _asking() -> Snapshot:
+    nodes = [builders.node(name) for name in ("a", "b", Z)]
+    readings = {node.name: builders.reported(builders.signal(event_id=node.name)) for node in nodes}
+    return builders.snapshot(*nodes, readings=readings)
 
 
-def _break(monkeypatch: pytest.MonkeyPatch, module: str, name: str) -> list[object]:
-    place = importlib.import_module(module)
-    real: Callable[..., Any] = getattr(place, name)
-    hits: list[object] = []
-
-    def broken(*arguments: Any, **named: Any) -> Any:
-        if any(_names_z(one) for one in arguments):
-            hits.append(arguments)
-            raise OverflowError("date value out of range")
-        return real(*arguments, **named)
-
-    monkeypatch.setattr(place, name, broken)
-    return hits
+def _draining() -> Snapshot:
+    record = builders.record(drain=DrainRecord(NOW), events=(builders.known(ids=("A1",)),))
+    nodes = [builders.held_node(record, name) for name in ("a", "b", Z)]
+    return builders.snapshot(
+        *nodes,
+        readings={node.name: builders.reported(builders.signal(event_id="A1")) for node in nodes},
+        pods={node.name: (builders.pod("web", node.name),) for node in nodes},
+    )
 
 
-def _pass() -> tuple[Plan, tuple[Outcome, ...]]:
-    asking = [builders.node(name, annotations={REQUEST: DRAIN_NOW}) for name in ("a", "b", Z)]
-    return look(world_of(asking), builders.settings(SETTINGS))
+def _decided(snapshot: Snapshot, breaking: Break | None = None, what: str = "") -> Plan:
+    """Assess and decide; a read breaks of what there is of node z: the node, its events or its pods."""
+    assessment = assess(snapshot, NOW)
+    if breaking is not None and what == "node":
+        nodes = (breaking.broken(node) if node.name == Z else node for node in snapshot.nodes)
+        snapshot = replace(snapshot, nodes=tuple(nodes))
+    elif breaking is not None and what == "pods":
+        broken = tuple(map(breaking.broken, snapshot.pods[Z]))
+        snapshot = replace(snapshot, pods={**snapshot.pods, Z: broken})
+    elif breaking is not None:
+        events = tuple(map(breaking.broken, assessment.of(Z).events))
+        nodes_assessed = {**assessment.nodes, Z: replace(assessment.of(Z), events=events)}
+        assessment = replace(assessment, nodes=nodes_assessed)
+    return decide(snapshot, assessment, builders.settings(SETTINGS), NOW, PARTS)
 
 
-def _shape(one: NodePlan) -> object:
-    return (one.node, one.starts, one.after, [hold.code for hold in one.holds], one.record, one.todo.drain)
+def _shape(plan: NodePlan) -> object:
+    codes_of_holds = [hold.code for hold in plan.holds]
+    return (plan.node, plan.starts, plan.after, codes_of_holds, plan.record, plan.todo.drain)
 
 
 def _others(plan: Plan) -> list[object]:
-    return [_shape(one) for one in plan.nodes if one.node != Z]
+    return [_shape(each) for each in plan.nodes if each.node != Z]
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
+    ("snapshot", "what"),
     [
-        ("reconciler.passes.decide", "queue_key"),
-        ("reconciler.passes.decide", "_has_place"),
-        ("reconciler.passes.node_facts", "_in_hand"),
-        ("reconciler.sources.imds.feature", "_by_id"),
-        ("reconciler.starts.budget", "_seat"),
+        pytest.param(_asking(), "node", id="a node with an event"),
+        pytest.param(_asking(), "events", id="its event"),
+        pytest.param(_draining(), "node", id="a node that drains"),
+        pytest.param(_draining(), "events", id="the event of one that drains"),
+        pytest.param(_draining(), "pods", id="its pod"),
     ],
 )
-def test_an_error_in_a_step_over_all_nodes_holds_its_node_only(
-    module: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fine, _ = _pass()
-    hits = _break(monkeypatch, module, name)
-    plan, _ = _pass()
+def test_whatever_read_breaks_holds_its_node_only_or_changes_no_plan(snapshot: Snapshot, what: str) -> None:
+    fine = _decided(snapshot)
+    held = 0
+    for number in count(1):
+        breaking = Break(number)
+        plan = _decided(snapshot, breaking, what)
+        if not breaking.place:
+            break
+        assert _others(plan) == _others(fine), breaking.place
+        broken = plan_of(plan, Z)
+        if INTERNAL.code in codes(broken):
+            held += 1
+            assert not broken.acts, breaking.place
+        else:
+            # What is only shown of a node is left out, and its plan stays.
+            usual = plan_of(fine, Z)
+            assert (codes(broken), broken.after) == (codes(usual), usual.after), breaking.place
 
-    assert hits
-    assert codes(plan_of(plan, Z)) == {INTERNAL.code}
-    assert not plan_of(plan, Z).acts
-    assert _others(plan) == _others(fine)
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("reconciler.passes.decide.reporting", "_silence"),
-        ("reconciler.passes.decide.reporting", "_moments"),
-        ("reconciler.features.publishing.node_maintenances", "_living"),
-    ],
-)
-def test_an_error_in_what_is_shown_changes_no_plan(
-    module: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fine, _ = _pass()
-    hits = _break(monkeypatch, module, name)
-    plan, _ = _pass()
-
-    assert hits
-    assert [_shape(one) for one in plan.nodes] == [_shape(one) for one in fine.nodes]
-    assert {one.node for one in plan.publications} >= {"a", "b"}
+    assert held > 5
 
 
-def test_an_error_in_the_scope_of_one_node_leaves_the_source_to_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def locate(source: Ec2Events, node: Any) -> tuple[str, str]:
-        del source
-        if node.name == Z:
-            raise OverflowError("out of range")
-        return "eu-west-1", f"i-{node.name}"
+def test_an_error_in_the_scope_of_one_node_leaves_the_source_to_the_others() -> None:
+    fine, other = (replace(builders.node(name), provider_id=PROVIDER) for name in ("a", Z))
 
-    monkeypatch.setattr(Ec2Events, "locate", locate)
-    nodes = [builders.node(name) for name in ("a", Z)]
-    assert Ec2Events().scopes(nodes) == {"eu-west-1": {"i-a"}}
+    assert Ec2Events().scopes([fine, Break(1).broken(other)]) == {"eu-west-1": {"i-0123456789abcdef0"}}
 
 
 class _Client:
@@ -127,8 +117,7 @@ class _Client:
 
 
 def test_an_error_in_the_client_of_a_source_makes_its_readings_unknown_and_is_tried_again_later() -> None:
-    provider = "aws:///eu-west-1a/i-0123456789abcdef0"
-    asking = replace(builders.node("a", annotations={REQUEST: DRAIN_NOW}), provider_id=provider)
+    asking = replace(builders.node("a", annotations={REQUEST: DRAIN_NOW}), provider_id=PROVIDER)
     world = world_of([asking])
     outside = replace(world.outside, clients={"aws": _Client()})
     plan, _ = run_pass(outside, builders.settings(SETTINGS), world.now)
@@ -182,10 +171,8 @@ def test_an_error_in_the_drainer_fails_its_node_only(monkeypatch: pytest.MonkeyP
     assert {one.node for one in outcomes if one.result is Result.FAILED} == {Z}
 
 
-def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    plan, _ = _pass()
+def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report() -> None:
+    plan = _decided(_asking())
     broken = replace(plan_of(plan, Z), events=(None,), checks=(None,))  # type: ignore[arg-type]
     plan = replace(plan, nodes=(*(one for one in plan.nodes if one.node != Z), broken))
     report = to_report(plan, rehearsed=True)
@@ -201,22 +188,19 @@ def test_a_node_that_cant_be_shown_is_named_in_each_form_of_the_report(
         pytest.param("zz", "", "othersFirst", id="its turn before our own node"),
     ],
 )
-def test_the_drain_of_a_node_with_an_error_still_counts(
-    own: str | None, text: str, holds: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_drain_of_a_node_with_an_error_still_counts(own: str | None, text: str, holds: str) -> None:
     held = builders.record(drain=DrainRecord(NOW), events=(builders.known(ids=("A1",)),))
     nodes = [builders.held_node(held, name) for name in (Z, "zz")]
-    seen = builders.snapshot(
+    snapshot = builders.snapshot(
         *nodes,
         readings={one.name: builders.reported(builders.signal(event_id="A1")) for one in nodes},
         pods={one.name: (builders.pod("web", one.name),) for one in nodes},
         drains={Z: DrainProgress(Z, f"uid-{Z}", Phase.RUNNING, slot=SlotUse(held=True))},
         own_node=own,
     )
-    hits = _break(monkeypatch, "reconciler.passes.decide.one_node", "decide_node")
-    plan = builders.planned(seen, builders.settings(text))
+    pods = {**snapshot.pods, Z: tuple(map(Break(1).broken, snapshot.pods[Z]))}
+    plan = builders.planned(replace(snapshot, pods=pods), builders.settings(text))
 
-    assert hits
     assert codes(plan_of(plan, Z)) == {INTERNAL.code}
     assert codes(plan_of(plan, "zz")) == {holds}
 
