@@ -45,7 +45,7 @@ class Bender:
                     yield from self._silence(chunks)
                     return
                 case "gone":
-                    yield _expired(content_type)
+                    yield expired(content_type)
                     return
                 case "huge":
                     yield from _huge(content_type)
@@ -54,7 +54,7 @@ class Bender:
                     yield event[: len(event) // 2]
                     return
                 case "garbage":
-                    yield _framed(content_type, self._random.randbytes(200).replace(b"\n", b""))
+                    yield framed(content_type, self._random.randbytes(200).replace(b"\n", b""))
                 case _:
                     yield event
             while held:
@@ -95,20 +95,20 @@ def _size(content_type: str, rest: bytes) -> int:
     return size if len(rest) >= size else 0
 
 
-def _framed(content_type: str, content: bytes) -> bytes:
+def framed(content_type: str, content: bytes) -> bytes:
     if content_type.startswith(PROTOBUF):
         return len(content).to_bytes(4, "big") + content
     return content + b"\n"
 
 
-def _expired(content_type: str) -> bytes:
+def expired(content_type: str) -> bytes:
     """Return the ERROR event of a resourceVersion that is too old."""
     if not content_type.startswith(PROTOBUF):
-        return _framed(content_type, json.dumps({"type": "ERROR", "object": _GONE}).encode())
+        return framed(content_type, json.dumps({"type": "ERROR", "object": _GONE}).encode())
     status = _text(2, b"Failure") + _text(3, b"too old") + _text(4, b"Expired") + b"\x30" + b"\x9a\x03"
     kind = _text(1, b"v1") + _text(2, b"Status")
     unknown = b"k8s\x00" + _text(1, kind) + _text(2, status)
-    return _framed(content_type, _text(1, b"ERROR") + _text(2, _text(1, unknown)))
+    return framed(content_type, _text(1, b"ERROR") + _text(2, _text(1, unknown)))
 
 
 def _text(number: int, content: bytes) -> bytes:

@@ -13,7 +13,7 @@ from tests.hostile.streams import Bender
 
 
 def _events(content_type: str) -> list[bytes]:
-    return [streams._framed(content_type, bytes([65 + one]) * (one + 1)) for one in range(9)]
+    return [streams.framed(content_type, bytes([65 + one]) * (one + 1)) for one in range(9)]
 
 
 def _bent(seed: int, content_type: str, *, share: float = 1.0, calm: bool = False) -> tuple[list[str], bytes]:
@@ -44,7 +44,7 @@ def test_every_kind_of_fault_happens_and_changes_the_stream(content_type: str) -
 
 
 def test_the_event_of_an_old_version_is_one_for_the_program() -> None:
-    frame = streams._expired(PROTOBUF)
+    frame = streams.expired(PROTOBUF)
     event = protobuf.parse(protobuf.WatchEvent, frame[4:])
 
     status = read_status(PROTOBUF, event.object.raw)

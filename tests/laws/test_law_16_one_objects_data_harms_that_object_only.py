@@ -256,9 +256,9 @@ class _Broken(dict[str, str]):
 
 def test_a_node_whose_annotations_break_the_program_is_held_and_reported() -> None:
     asking = builders.node("a", annotations={REQUEST: builders.DRAIN_NOW})
+    broken = replace(builders.node(Z), annotations=_Broken({RECORD: "x"}))
     world = world_of([asking, builders.node(Z)])
-    world.cluster.nodes[Z] = replace(world.cluster.nodes[Z], annotations=_Broken({RECORD: "x"}))
-    world.api._shown = lambda node, wanted: node  # type: ignore[method-assign]
+    world.api.nodes = lambda wanted: (asking, broken)  # type: ignore[method-assign]
     plan, _ = look(world, builders.settings("budget: {maxUnavailable: 100%}"))
 
     assert codes(plan_of(plan, Z)) == {INTERNAL.code}

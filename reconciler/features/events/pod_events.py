@@ -62,7 +62,9 @@ CLOSED_FOR = 600.0
 """Seconds for which nothing is sent to a namespace that has refused an Event."""
 
 _TRIES = 3
-_PAUSE = 5.0
+FIRST_PAUSE = 5.0
+"""Seconds after the first of failures in a row. Each further pause is twice as long."""
+
 _LONGEST_PAUSE = 60.0
 _MOST_DRAINS = 500
 _LONGEST_NAME = 230  # An object's name may have 253 characters.
@@ -307,7 +309,7 @@ class PodEvents:
             self._failures += 1
             if self._failures == 1:
                 self._warn(f"events about pods can't be written now: {error}")
-            pause = max(_PAUSE * 2 ** min(self._failures - 1, 4), error.retry_after or 0.0)
+            pause = max(FIRST_PAUSE * 2 ** min(self._failures - 1, 4), error.retry_after or 0.0)
             self._until = time.monotonic() + min(pause, _LONGEST_PAUSE)
             if event.tries >= _TRIES or self._closing:
                 self._queues.dropped += 1

@@ -41,8 +41,12 @@ LOAD_PATIENCE = 2.0
 KEEP_PATIENCE = 2.0
 """Seconds that a pass with messages of workflows waits at most until the memory with them is written."""
 
-_SAVE_AGAIN = timedelta(seconds=30)
-_FIRST_PAUSE = timedelta(seconds=5)
+SAVE_AGAIN = timedelta(seconds=30)
+"""The pause after a read or a write of the memory that failed."""
+
+FIRST_PAUSE = timedelta(seconds=5)
+"""The pause after the first of failures of a receiver in a row. Each further one is twice as long."""
+
 _LONGEST_PAUSE = timedelta(minutes=15)
 _REFUSED_PAUSE = timedelta(minutes=5)
 _LOOK_AGAIN = timedelta(minutes=1)
@@ -195,7 +199,7 @@ class NoticeQueue:
                 with self._changed:
                     if self._closing:
                         raise LockLost("the process ends") from error
-                    self._clock.wait(self._changed, _SAVE_AGAIN.total_seconds())
+                    self._clock.wait(self._changed, SAVE_AGAIN.total_seconds())
         try:
             loaded = memory.from_text(text)
         except ValueError as error:
@@ -231,7 +235,7 @@ class NoticeQueue:
                     # The receiver has done nothing wrong, so nobody is warned of it.
                     log.warning("notices wait: to=%s error=%s", receiver.name, error)
                     circuit = self._circuits.setdefault(receiver.name, _Circuit())
-                    circuit.until = shifted(now, _FIRST_PAUSE)
+                    circuit.until = shifted(now, FIRST_PAUSE)
                 else:
                     # Only now: nobody may wait for a thread that does not run. It waits for this lock.
                     self._busy.add(receiver.name)
@@ -249,7 +253,7 @@ class NoticeQueue:
             with self._changed:
                 if not self._saved.trouble:
                     log.warning("the memory of notices can't be written: error=%s", error)
-                self._saved.trouble, self._saved.after = str(error), shifted(now, _SAVE_AGAIN)
+                self._saved.trouble, self._saved.after = str(error), shifted(now, SAVE_AGAIN)
             return
         with self._changed:
             self._saved = _Saving(known)
@@ -324,7 +328,7 @@ class NoticeQueue:
         """Pause, and remember the failure; return what people are warned of, if that is new."""
         now = self._clock.now()
         circuit = self._circuits.setdefault(name, _Circuit())
-        pause = min(_FIRST_PAUSE * 2 ** min(circuit.failures, 10), _LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2 ** min(circuit.failures, 10), _LONGEST_PAUSE)
         pause = max(pause, _REFUSED_PAUSE) if failure.refused else pause
         pause = max(pause, timedelta(seconds=failure.retry_after or 0.0))
         circuit.failures += 1

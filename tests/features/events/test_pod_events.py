@@ -145,7 +145,7 @@ def test_the_event_about_a_replica_set_is_on_its_deployment_and_there_once(serve
 def test_a_replica_set_that_cant_be_read_now_has_the_event_itself(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pod_events, "_PAUSE", 0.01)
+    monkeypatch.setattr(pod_events, "FIRST_PAUSE", 0.01)
     moved = threading.Event()
 
     def answer(asked: Asked) -> Answer:
@@ -307,7 +307,7 @@ def test_one_namespace_does_not_use_up_the_events_of_a_drain(
 def test_an_event_that_the_server_cant_take_now_is_sent_again(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pod_events, "_PAUSE", 0.01)
+    monkeypatch.setattr(pod_events, "FIRST_PAUSE", 0.01)
     sent = threading.Event()
 
     def answer(asked: Asked) -> Answer:
