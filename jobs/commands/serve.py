@@ -64,10 +64,12 @@ from reconciler.settings.schema import Mode, Settings
 
 log = logging.getLogger(__name__)
 
-# Seconds: pauses after the lock was lost, as a standby, and after an error of the API server.
+# Seconds: pauses after the lock was lost, and as a standby.
 _SOON = 0.2
 _STANDBY = 2.0
-_AGAIN = 5.0
+
+AGAIN = 5.0
+"""Seconds: the pause after an error of the API server."""
 
 
 @click.command("serve")
@@ -395,24 +397,24 @@ class Serving:
                 PassLog.write(LogEvent.GAVE_BACK, because="our own Pod is evicted from its node")
                 self._leave()
                 self._loop.watchdog.works()
-                self._lets_others_until = time.monotonic() + _AGAIN
-                return _AGAIN
+                self._lets_others_until = time.monotonic() + AGAIN
+                return AGAIN
             self._failed(error)
             self._leave()
             # Take the lock again at once, or stand by. Writes wait until then.
             return _SOON
         except ClusterError as error:
             self._failed(error)
-            return _AGAIN
+            return AGAIN
         if self._settings.rejected:
             # Nobody acts, so no pass has succeeded.
             self.observers.failed(self._took())
-            return _AGAIN
+            return AGAIN
         self._loop.watchdog.works()
         self._loop.watchdog.acted()
         self.observers.succeeded(self._took(), self._clock.now())
         # What has no answer yet is asked for again soon, also if it fails meanwhile.
-        soon = [_AGAIN] if self._acting is not None and self._acting.late else []
+        soon = [AGAIN] if self._acting is not None and self._acting.late else []
         # The moment may have come while the pass ran: then the next one is due at once.
         due = [] if change is None else [max((change - self._clock.now()).total_seconds(), 0.0)]
         return min((*soon, *due), default=None)

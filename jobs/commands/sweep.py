@@ -138,7 +138,7 @@ def _act(
             # By now an answer has told the time. The wait for the lock counts.
             until = clock.now() + patience - timedelta(seconds=time.monotonic() - began)
             try:
-                _passes(acting, observers, clock, until, stop, story)
+                run_passes(acting, observers, clock, until, stop, story)
             finally:
                 # Leaving ends the drains.
                 story.drains = dict(acting.drainer.progress())
@@ -171,7 +171,7 @@ def _entered(acting: Acting, stop: threading.Event) -> Iterator[None]:
         yield
 
 
-def _passes(
+def run_passes(
     acting: Acting, observers: Observers, clock: Clock, until: datetime, stop: threading.Event, story: Story
 ) -> None:
     """Run passes while drains run or hooks are asked, until the time is up or `stop` is set.

@@ -20,7 +20,7 @@ STDOUT = Path("-")
 KEY = "report"
 """The key of a ConfigMap that has the report."""
 
-_LARGEST = 1_048_576
+LARGEST = 1_048_576
 """Bytes that a ConfigMap may have."""
 
 _SECONDS = 30.0
@@ -69,9 +69,9 @@ def _to_config_map(name: ConfigMapName, text: str, target: Target) -> None:
     from reconciler.kubernetes.connection import MERGE_PATCH, Request, core
     from reconciler.kubernetes.objects import send
 
-    if (size := len(text.encode())) > _LARGEST:
+    if (size := len(text.encode())) > LARGEST:
         raise OutputError(
-            f"{name}: the report has {size} bytes, and a ConfigMap {_LARGEST} at most; print only some rows "
+            f"{name}: the report has {size} bytes, and a ConfigMap {LARGEST} at most; print only some rows "
             "with NODES, --selector or --only"
         )
     path = core(name.namespace) / "configmaps" / name.name

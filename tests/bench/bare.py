@@ -196,10 +196,10 @@ class PlainWatch:
     def _begin(self) -> urllib3.BaseHTTPResponse:
         joint = "&" if "?" in self._path else "?"
         after = f"&resourceVersion={self._version}" if self._version else ""
-        return self._api._pool.request(
+        return self._api.pool.request(
             "GET",
             f"{self._api.url}/{self._path}{joint}watch=true{after}",
-            headers={**self._api._pool.headers, "Accept": self._accept},
+            headers={**self._api.pool.headers, "Accept": self._accept},
             preload_content=False,
             timeout=urllib3.Timeout(PATIENCE),
         )

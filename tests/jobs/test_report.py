@@ -172,7 +172,7 @@ def test_what_can_not_be_delivered_keeps_nothing_from_the_others_and_shows_no_se
 def test_a_report_that_is_too_large_for_a_config_map_is_named(
     kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("jobs.runtime.destinations._LARGEST", 10)
+    monkeypatch.setattr("jobs.runtime.destinations.LARGEST", 10)
     code = main(["report", "--kubeconfig", str(kubeconfig), "--out", "configmap/ours/report"])
 
     assert code == 2

@@ -140,7 +140,7 @@ def test_an_error_of_the_program_is_logged_with_its_traceback_and_the_next_pass_
 def test_passes_are_counted_by_what_became_of_them(
     run: Run, script: Script, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "_AGAIN", 0.0)
+    monkeypatch.setattr(serving, "AGAIN", 0.0)
     script += [OverflowError("date value out of range"), Unreachable("no answer"), LockHeld("other")]
     run()
     wait_for("a good pass", lambda: counted.ends["succeeded"])

@@ -337,7 +337,7 @@ def test_a_sweep_does_not_end_before_a_pass_has_read_what_a_hook_answered() -> N
     story = cast("sweep.Story", SimpleNamespace(add=lambda *_: None))
     until, stop = NOW + timedelta(seconds=5), threading.Event()
     stop.wait = lambda timeout=None: False  # type: ignore[method-assign]
-    sweep._passes(cast("Acting", run), Observers(), cast("SystemClock", run), until, stop, story)
+    sweep.run_passes(cast("Acting", run), Observers(), cast("SystemClock", run), until, stop, story)
 
     assert len(run.passes) == 2
     assert run.passes[-1] >= run.answers
@@ -347,7 +347,9 @@ def test_a_sweep_runs_a_pass_once_when_a_drain_gives_its_slot_away() -> None:
     run = _Sweep()
     story = cast("sweep.Story", SimpleNamespace(add=lambda *_: None))
     until = NOW + sweep.LOOK_AGAIN
-    sweep._passes(cast("Acting", run), Observers(), cast("SystemClock", run), until, threading.Event(), story)
+    sweep.run_passes(
+        cast("Acting", run), Observers(), cast("SystemClock", run), until, threading.Event(), story
+    )
 
     assert run.passes == [NOW, NOW + sweep.GLANCE]
 

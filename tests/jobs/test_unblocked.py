@@ -76,12 +76,10 @@ def test_a_full_pipe_blocks_no_write_and_the_next_line_that_fits_says_what_was_d
 
 def test_at_the_end_it_is_said_what_was_dropped(pipe: Pipe) -> None:
     pipe.fill()
-    output = Unblocked(pipe.ours, said, most=4)
-    output.write(b"too long\n")
-    output.wait(time.monotonic())
+    output = Unblocked(pipe.ours, said, most=len(b"dropped 1\n"))
+    output.write(b"much too long\n")
     assert output.dropped == 1
     wait_for("room", lambda: os.read(pipe.theirs, 1 << 16))
-    output._most = 100
     output.wait(time.monotonic() + 60)
     assert pipe.read(b"dropped 1\n").endswith(b"dropped 1\n")
 

@@ -199,7 +199,7 @@ class Cluster:
             kind, datetime.now(UTC) + timedelta(hours=4), duration=9 if kind == "Freeze" else -1
         )
         self._in_parallel(lambda node: patch_conditions(self.plane.api, node, notice), nodes)
-        with_notice = self.plane._objects.values(f"/registry/minions/{Pool(pool).scale_set}")
+        with_notice = self.plane.objects.values(f"/registry/minions/{Pool(pool).scale_set}")
         self._in_parallel(lambda node: patch_conditions(self.plane.api, node, no_vm_event()), nodes)
         assert len(with_notice) == len(nodes)
         return with_notice
@@ -207,7 +207,7 @@ class Cluster:
     def tell(self, notices: dict[str, str]) -> tuple[float, float]:
         """Report these notices all but at once, past the API server; return when that began and ended."""
         began = time.monotonic()
-        self.plane._objects.put(notices)
+        self.plane.objects.put(notices)
         return began, time.monotonic()
 
     def beat(self, nodes: Sequence[str], a_second: float, over: threading.Event) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from jobs.runtime.process import Observer, Passed, Past
 from reconciler.features.page import html
+from reconciler.features.page.facts import PageFacts
 from reconciler.features.page.live import AGAIN, MOST_CASES, MOST_PAGES, LivePage
 from reconciler.model.errors import Unreachable
 from reconciler.model.plan import Plan
@@ -55,9 +56,9 @@ def page(process: Process) -> LivePage:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def made(monkeypatch: pytest.MonkeyPatch) -> list[PageFacts]:
     """The facts of which a page was made."""
-    found: list[object] = []
+    found: list[PageFacts] = []
     real = html.as_html
 
     def counted(facts: Any, *chosen: Any, **options: Any) -> str:
@@ -68,7 +69,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
-def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[object]) -> None:
+def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[PageFacts]) -> None:
     page.after(PASSED)
     page.document()
     page.document()
@@ -79,7 +80,9 @@ def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[object])
     assert len(made) == 2
 
 
-def test_the_page_is_made_again_when_other_readiness_is_known(process: Process, made: list[object]) -> None:
+def test_the_page_is_made_again_when_other_readiness_is_known(
+    process: Process, made: list[PageFacts]
+) -> None:
     known = [KnownReadiness(note="being read")]
     page = LivePage(process.trouble, process.time, lambda _: known[-1])
     page.after(PASSED)
@@ -215,17 +218,18 @@ def test_a_file_says_that_it_does_not_follow_what_happens(process: Process, tmp_
     assert "as of" not in text
 
 
-def test_only_the_last_ended_cases_are_kept(page: LivePage) -> None:
+def test_only_the_last_ended_cases_are_kept(page: LivePage, made: list[PageFacts]) -> None:
     for number in range(MOST_CASES + 5):
         page.keep([ended(f"n{number}")])
     page.after(PASSED)
 
-    assert len(page._ended) == MOST_CASES
-    assert page._ended[-1].place.node == f"n{MOST_CASES + 4}"
+    page.document()
+    assert len(made[-1].history.ended) == MOST_CASES
+    assert made[-1].history.ended[-1].place.node == f"n{MOST_CASES + 4}"
 
 
 def test_cases_of_an_earlier_process_are_shown_and_one_that_ends_again_is_shown_once(
-    process: Process,
+    process: Process, made: list[PageFacts]
 ) -> None:
     class Before(Observer):
         def past(self, since: datetime, now: datetime) -> Past:
@@ -236,8 +240,8 @@ def test_cases_of_an_earlier_process_are_shown_and_one_that_ends_again_is_shown_
     page.keep([ended("twice"), ended("now")])
     page.after(PASSED)
 
-    assert [one.place.node for one in page._ended] == ["before", "twice", "now"]
     shown = section(parsed(page.document().body.decode()), "timeline").text
+    assert [case.place.node for case in made[-1].history.ended] == ["before", "twice", "now"]
     assert "before" in shown
     assert "are from the file of --history" in shown
 

@@ -90,7 +90,7 @@ class Api:
             headers["Impersonate-User"] = user
         for group in impersonate[1:]:
             headers.add("Impersonate-Group", group)
-        self._pool = urllib3.PoolManager(
+        self.pool = urllib3.PoolManager(
             num_pools=1,
             maxsize=connections,
             ca_certs=config["clusters"][0]["cluster"]["certificate-authority"],
@@ -109,7 +109,7 @@ class Api:
 
     def close(self) -> None:
         """Let go of all connections."""
-        self._pool.clear()
+        self.pool.clear()
 
     def get(self, resource: str, name: str, namespace: str | None = None) -> Object:
         return self.request("GET", path_of(resource, name, namespace))
@@ -236,11 +236,11 @@ class Api:
         """Any request; the answer's JSON, or ApiError."""
         asked = urlencode({key: value for key, value in (query or {}).items() if value is not None})
         url = f"{self.url}/{path}" + (f"?{asked}" if asked else "")
-        sent = urllib3.HTTPHeaderDict(self._pool.headers)
+        sent = urllib3.HTTPHeaderDict(self.pool.headers)
         sent["Content-Type"] = "application/json"
         sent.update(headers or {})
         payload = None if body is None else json.dumps(body).encode()
-        response = self._pool.request(method, url, body=payload, headers=sent)
+        response = self.pool.request(method, url, body=payload, headers=sent)
         is_json = response.headers.get("Content-Type", "").startswith("application/json")
         answer: Object = json.loads(response.data) if is_json else {"message": response.data.decode()}
         if response.status >= 400:

@@ -124,8 +124,8 @@ class ControlPlane:
             self._probe.clear()
         if hasattr(self, "api"):
             self.api.close()
-        if hasattr(self, "_objects"):
-            self._objects.close()
+        if hasattr(self, "objects"):
+            self.objects.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._folder_lock)
 
@@ -168,7 +168,7 @@ class ControlPlane:
 
         `audit_entries` then begin here.
         """
-        clean(self.api, self._objects, self._first)
+        clean(self.api, self.objects, self._first)
         self._log_began, self._cleaned = log_size(self.audit_log), datetime.now(UTC)
 
     def pids(self) -> dict[str, int]:
@@ -204,7 +204,7 @@ class ControlPlane:
     def _start_all(self) -> None:
         self._etcd, self._etcd_peer, self._port, *others = free_ports(3 + len(self._clients))
         self._client_ports = dict(zip(self._clients, others, strict=True))
-        self._objects = Etcd(f"http://127.0.0.1:{self._etcd}")
+        self.objects = Etcd(f"http://127.0.0.1:{self._etcd}")
         self._address = "127.0.0.1"
         if self._nodes:
             # Pods know no other port.
@@ -219,7 +219,7 @@ class ControlPlane:
         self._write_files()
         self._await_etcd()
         self.start_apiserver()
-        self._first = first_keys(self._objects)
+        self._first = first_keys(self.objects)
 
     def _start_etcd(self) -> None:
         self._processes.start("etcd", self._etcd_command())
