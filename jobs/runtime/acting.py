@@ -233,34 +233,27 @@ class Acting:
                 # One that has begun together with us has not said yet which nodes it selects.
                 known = all(rival.seen is not None for rival in self._rivals)
                 self._rivals_due = time.monotonic() + (RIVALS_EVERY if known else RIVALS_SOON)
-        ports = {
-            name: port
-            for companion in self._companions
-            for name, port in companion.before(self.settings).items()
-        }
-        outside = self._wiring.to_act(
-            self.settings,
-            self.drainer,
-            **{
-                **ports,
-                "history": self,
-                "itself": self._itself,
-                "reconciler": replace(
-                    acting_now(self._wiring.connection, self.settings, self._clock.now()),
-                    holder=self.identity,
-                    interval=self._every,
-                    lock=self._wiring.target.namespace,
-                    since=self._lock.since,
-                    seen=self._lock.seen,
-                    rivals=self._rivals,
-                ),
-                "side_by_side": self._side_by_side,
-            },
-        )
+        outboxes = [companion.before(self.settings) for companion in self._companions]
+        outside = self._wiring.to_act(self.settings, self.drainer)
         self._hooks = outside.hooks
-        if self._behind is not None:
-            outside = replace(outside, notifier=self._behind.over(outside.notifier))
-        outside = replace(outside, notifier=OnceBeside(outside.notifier, outside.beside))
+        notifier = outside.notifier if self._behind is None else self._behind.over(outside.notifier)
+        outside = replace(
+            outside,
+            notifier=OnceBeside(notifier, outside.beside),
+            outbox=next((outbox for outbox in outboxes if outbox is not None), None),
+            history=self,
+            itself=self._itself,
+            reconciler=replace(
+                acting_now(self._wiring.connection, self.settings, self._clock.now()),
+                holder=self.identity,
+                interval=self._every,
+                lock=self._wiring.target.namespace,
+                since=self._lock.since,
+                seen=self._lock.seen,
+                rivals=self._rivals,
+            ),
+            side_by_side=self._side_by_side,
+        )
         store = self._following.store if self._following is not None else None
         plan, outcomes = run_pass(outside, self.settings, self._clock.now(), store)
         if deleted := self._open_cases.after(plan):

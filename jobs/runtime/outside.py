@@ -10,7 +10,7 @@ from typing import Any
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, itself
 from jobs.runtime.machines import MachineProviders
-from jobs.runtime.process import Ports, first, processes
+from jobs.runtime.process import PassPorts, Ports, first, processes
 from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
@@ -23,7 +23,7 @@ from reconciler.kubernetes.scale.cluster import CachedCluster
 from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model.explanation import Examination
 from reconciler.model.polling import Listing
-from reconciler.model.ports import Drains, Notification, Outside, SourceClient, WritableOutside
+from reconciler.model.ports import Drains, Machines, Notification, Outside, SourceClient, WritableOutside
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.values import replace
 from reconciler.passes.polled import PolledSection, PolledSource
@@ -73,38 +73,58 @@ class Wiring:
         self._ports = [process.ports(ports) for process in processes() if process.ports]
         self._machines = [process.machines(ports) for process in processes() if process.machines]
         calendars = first("calendars")
-        self._kept = {
-            "reader": self.cluster,
-            "calendars": calendars(connection) if calendars is not None else None,
-            "ahead": PodsAhead(self.cluster, seconds=time.monotonic),
-            "itself": self.itself,
-            "beside": self.beside,
-        }
-        self._made: tuple[Settings, Mapping[str, Any]] | None = None
+        self._calendars = calendars(connection) if calendars is not None else None
+        self._ahead = PodsAhead(self.cluster, seconds=time.monotonic)
+        self._made: tuple[Settings, PassPorts, Machines | None] | None = None
 
     def to_read(self, settings: Settings) -> Outside:
         """Return the Outside of a rehearsal."""
-        ports = {name: port for name, port in self._of(settings).items() if name in _READ}
-        return Outside(**ports, clients=self._sources.of(settings))
-
-    def to_act(self, settings: Settings, drainer: Drains, **ports: Any) -> WritableOutside:
-        """Return the Outside of a pass that writes, with these ports besides."""
-        ports = {"notifier": _Nobody(), **self._of(settings), **ports}
-        return WritableOutside(
-            **ports, writer=self.cluster, drainer=drainer, clients=self._sources.of(settings)
+        ports, machines = self._of(settings)
+        return Outside(
+            reader=self.cluster,
+            clients=self._sources.of(settings),
+            machines=machines,
+            calendars=self._calendars,
+            hooks=ports.hooks,
+            ahead=self._ahead,
+            itself=self.itself,
+            prometheus=ports.prometheus,
+            kubernikus=ports.kubernikus,
+            beside=self.beside,
         )
 
-    def _of(self, settings: Settings) -> Mapping[str, Any]:
+    def to_act(self, settings: Settings, drainer: Drains) -> WritableOutside:
+        """Return the Outside of a pass that writes; what only the process knows is left to the caller."""
+        ports, machines = self._of(settings)
+        return WritableOutside(
+            reader=self.cluster,
+            writer=self.cluster,
+            drainer=drainer,
+            clients=self._sources.of(settings),
+            machines=machines,
+            calendars=self._calendars,
+            hooks=ports.hooks,
+            ahead=self._ahead,
+            itself=self.itself,
+            prometheus=ports.prometheus,
+            kubernikus=ports.kubernikus,
+            beside=self.beside,
+            notifier=ports.notifier or _Nobody(),
+        )
+
+    def _of(self, settings: Settings) -> tuple[PassPorts, Machines | None]:
         """Return the kept ports, with their tokens, until other settings are loaded."""
         if self._made is None or self._made[0] is not settings:
-            of_features = {name: port for of in self._ports for name, port in of(settings).items()}
+            made = [of(settings) for of in self._ports]
+            ports = PassPorts(
+                next((each.notifier for each in made if each.notifier is not None), None),
+                next((each.hooks for each in made if each.hooks is not None), None),
+                next((each.prometheus for each in made if each.prometheus is not None), None),
+                next((each.kubernikus for each in made if each.kubernikus is not None), None),
+            )
             makers = {provider: make for of in self._machines for provider, make in of(settings).items()}
-            machines = {"machines": MachineProviders(makers)} if makers else {}
-            self._made = settings, {**self._kept, **machines, **of_features}
-        return self._made[1]
-
-
-_READ = frozenset(Outside.__struct_fields__)
+            self._made = settings, ports, MachineProviders(makers) if makers else None
+        return self._made[1:]
 
 
 def cluster_of(connection: Connection, target: Target) -> Cluster:

@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
     from reconciler.model.pod import Pod
-    from reconciler.model.ports import CalendarReader, Clock, Evictor, Notification, Notifier
+    from reconciler.model.ports import (
+        CalendarReader,
+        Clock,
+        Evictor,
+        HookRunner,
+        KubernikusReader,
+        Notification,
+        Notifier,
+        Outbox,
+        PrometheusReader,
+    )
     from reconciler.model.readiness import KnownReadiness
     from reconciler.model.workflow import ShuffleRow
     from reconciler.settings.schema import Settings
@@ -216,6 +226,72 @@ class Observers(Observer):
         """Return what all of them observe."""
         return reduce(lambda inner, observer: observer.evictor(inner), self._all, evictor)
 
+    # The rest is handed on as it comes.
+
+    def settings(self, *, good: bool) -> None:
+        for observer in self._all:
+            observer.settings(good=good)
+
+    def leads(self, *, leads: bool) -> None:
+        for observer in self._all:
+            observer.leads(leads=leads)
+
+    def stands_by(self, holder: str) -> None:
+        for observer in self._all:
+            observer.stands_by(holder)
+
+    def after(self, passed: Passed) -> None:
+        for observer in self._all:
+            observer.after(passed)
+
+    def succeeded(self, seconds: float, now: datetime) -> None:
+        for observer in self._all:
+            observer.succeeded(seconds, now)
+
+    def failed(self, seconds: float) -> None:
+        for observer in self._all:
+            observer.failed(seconds)
+
+    def unexpected(self) -> None:
+        for observer in self._all:
+            observer.unexpected()
+
+    def keep(self, cases: Sequence[EndedCase]) -> None:
+        for observer in self._all:
+            observer.keep(cases)
+
+    def ordered(self, order: DrainOrder) -> None:
+        for observer in self._all:
+            observer.ordered(order)
+
+    def progressed(self, progress: DrainProgress) -> None:
+        for observer in self._all:
+            observer.progressed(progress)
+
+    def drains(self, drains: Mapping[str, DrainProgress]) -> None:
+        for observer in self._all:
+            observer.drains(drains)
+
+    def stopped(self) -> None:
+        for observer in self._all:
+            observer.stopped()
+
+    def refused(self, reason: str) -> None:
+        for observer in self._all:
+            observer.refused(reason)
+
+    def notice(self, transport: str, *, sent: bool) -> None:
+        for observer in self._all:
+            observer.notice(transport, sent=sent)
+
+    def waiting(self, messages: int | None) -> None:
+        for observer in self._all:
+            observer.waiting(messages)
+
+    def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
+        for observer in self._all:
+            observer.shuffled(counts)
+
     def rehearsed(self, settings: Settings, rehearse: Callable[[], Plan]) -> tuple[Plan, tuple[Outcome, ...]]:
         """Return the plan of a rehearsal, and no outcomes, and show them."""
         with self.passing() as seen:
@@ -234,21 +310,6 @@ class Observers(Observer):
             raise
         self.succeeded(time.monotonic() - began, datetime.now(UTC))
         return done
-
-
-def _to_each(name: str) -> Callable[..., None]:
-    def hand_on(self: Observers, *values: Any, **named: Any) -> None:
-        for observer in self._all:
-            getattr(observer, name)(*values, **named)
-
-    return hand_on
-
-
-for _name in (
-    *("settings", "leads", "stands_by", "after", "succeeded", "failed", "unexpected", "keep", "ordered"),
-    *("progressed", "drains", "stopped", "refused", "notice", "waiting", "shuffled"),
-):
-    setattr(Observers, _name, _to_each(_name))
 
 
 class Leading(Struct, frozen=True):
@@ -274,9 +335,8 @@ class Leading(Struct, frozen=True):
 class Companion:
     """What runs beside the passes of a process that has the lock, and does nothing."""
 
-    def before(self, settings: Settings) -> Mapping[str, Any]:
-        """Get ready for a pass; return what it gets, by the fields of WritableOutside."""
-        return {}
+    def before(self, settings: Settings) -> Outbox | None:
+        """Get ready for a pass; return what keeps its messages of workflows, None if this does not."""
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
         """Do what follows from a pass; return what its notes say of it. Raises LockLost."""
@@ -310,6 +370,15 @@ class Ports(Struct, frozen=True):
     guard: Guard | None
 
 
+class PassPorts(Struct, frozen=True):
+    """The ports of a pass that a feature makes. None: another one makes it, or the settings need none."""
+
+    notifier: Notifier | None = None
+    hooks: HookRunner | None = None
+    prometheus: PrometheusReader | None = None
+    kubernikus: KubernikusReader | None = None
+
+
 class Reported(Struct, frozen=True):
     """What a report is about."""
 
@@ -324,8 +393,8 @@ class Process(Struct, frozen=True):
 
     `options` are those that it adds to commands, by the name of the command. `observer` returns what sees
     the process, None if nothing has to; it also gets all observers together. `companion` runs while the
-    process has the lock. `ports` returns a function that returns, for settings, fields of the Outside of a
-    pass; it is asked again for other settings only. `machines` returns likewise what makes the client of each
+    process has the lock. `ports` returns a function that returns, for settings, the ports of a pass; it is
+    asked again for other settings only. `machines` returns likewise what makes the client of each
     machine provider. `calendars` reads calendars, those in objects only with a connection.
 
     `own_pod` returns what writes an Event on our own Pod, with moments in this zone, and whether it was
@@ -337,7 +406,7 @@ class Process(Struct, frozen=True):
     options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
     observer: Callable[[Surroundings, Observer], Observer | None] | None = None
     companion: Callable[[Leading], Companion | None] | None = None
-    ports: Callable[[Ports], Callable[[Settings], Mapping[str, Any]]] | None = None
+    ports: Callable[[Ports], Callable[[Settings], PassPorts]] | None = None
     machines: Callable[[Ports], Callable[[Settings], Makers]] | None = None
     calendars: Callable[[Connection | None], CalendarReader] | None = None
     own_pod: Callable[[Connection, snapshot.Self], Callable[[Notice, tzinfo], bool]] | None = None

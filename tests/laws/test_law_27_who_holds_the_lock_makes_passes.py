@@ -208,11 +208,10 @@ class Failing(Companion):
         self._steps, self._at, self._error = steps, at, error
         self.closed = False
 
-    def before(self, settings: Settings) -> Mapping[str, Any]:
+    def before(self, settings: Settings) -> None:
         self._steps.append("before")
         if len(self._steps) == self._at:
             raise self._error
-        return {}
 
     def close(self) -> None:
         self.closed = True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from jobs.runtime.process import Companion, EventWriter, Leading, Ports, Process
+from jobs.runtime.process import Companion, EventWriter, Leading, PassPorts, Ports, Process
 from reconciler.model.drains import DrainProgress
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.ports import Notification, Notifier
@@ -93,12 +93,12 @@ class _AboutPods(Companion):
             self._events.close(LAST_EVENTS if self._leading.settings is not None else LAST_EVENTS_BY_HAND)
 
 
-def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
+def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
     from reconciler.features.events.kubernetes_events import KubernetesEvents
 
-    return lambda settings: {
-        "notifier": KubernetesEvents(given.connection, guard=given.guard, zone=settings.time_zone)
-    }
+    return lambda settings: PassPorts(
+        notifier=KubernetesEvents(given.connection, guard=given.guard, zone=settings.time_zone)
+    )
 
 
 def _own_pod(connection: Connection, itself: Self) -> Callable[[Notice, tzinfo], bool]:

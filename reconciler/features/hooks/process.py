@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jobs.runtime.process import Ports, Process
+from jobs.runtime.process import PassPorts, Ports, Process
 from reconciler.model.errors import NotFound
 from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookProgress, HookRun
 
@@ -74,11 +74,11 @@ class SettingsHooks:
         return HookJobs(self._connection, self._namespace, prefix, self._guard)
 
 
-def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
-    def of(settings: Settings) -> Mapping[str, Any]:
+def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
+    def of(settings: Settings) -> PassPorts:
         if not settings.hooks.configured:
-            return {}
-        return {"hooks": SettingsHooks(given.connection, given.target.namespace, settings, given.guard)}
+            return PassPorts()
+        return PassPorts(hooks=SettingsHooks(given.connection, given.target.namespace, settings, given.guard))
 
     return of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jobs.runtime.process import Companion, Leading, Process, Reported, own_pod_events
 from reconciler.features.notices import MEMORY
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reconciler.features.notices.queue import NoticeQueue
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Plan
-    from reconciler.model.ports import Notifier
+    from reconciler.model.ports import Notifier, Outbox
     from reconciler.settings.schema import Settings
 
 LAST_NOTICES = 10.0
@@ -27,7 +27,7 @@ class _Sending(Companion):
         self._settings: Settings | None = None
         self._sections: Mapping[str, str] = {}
 
-    def before(self, settings: Settings) -> Mapping[str, Any]:
+    def before(self, settings: Settings) -> Outbox | None:
         """Begin to read what was sent before, so that it is there when the pass ends."""
         from reconciler.features.notices.settings import NOTIFY, entries_of, sections_of
 
@@ -41,7 +41,7 @@ class _Sending(Companion):
             )
             if settings is not self._settings:
                 self._settings, self._sections = settings, sections_of(settings)
-        return {"outbox": self._queue}
+        return self._queue
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
         """Put the messages about a pass into the queue."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from jobs.runtime.process import Observer, Observers, Ports, Process, Surroundings
+from jobs.runtime.process import Observer, Observers, PassPorts, Ports, Process, Surroundings
 
 if TYPE_CHECKING:
     from reconciler.settings.schema import Settings
@@ -23,16 +23,16 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
     return Observers(shuffles, NodeInfo()) if around.listens else shuffles
 
 
-def _ports(given: Ports) -> Callable[[Settings], Mapping[str, Any]]:
+def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
     @cache
-    def made() -> Mapping[str, Any]:
+    def made() -> PassPorts:
         # They keep their answers, also for other settings.
         from reconciler.features.workflows.kubernikus import Kubernikus
         from reconciler.features.workflows.prometheus import Prometheus
 
-        return {"prometheus": Prometheus(), "kubernikus": Kubernikus(given.connection)}
+        return PassPorts(prometheus=Prometheus(), kubernikus=Kubernikus(given.connection))
 
-    return lambda settings: made() if settings.profiles.on else {}
+    return lambda settings: made() if settings.profiles.on else PassPorts()
 
 
 PROCESS = Process(observer=_observer, ports=_ports)

@@ -23,7 +23,8 @@ def test_the_moments_of_an_event_are_in_the_settings_zone(stub: StubMaker) -> No
     server, connection = stub(lambda _: Answer(status=201))
     assert PROCESS.ports is not None
     ports = PROCESS.ports(Ports(connection, Target(), lambda: None))
-    ours = ports(builders.settings("timeZone: Europe/Berlin"))["notifier"]
+    ours = ports(builders.settings("timeZone: Europe/Berlin")).notifier
+    assert ours is not None
     message = "drained from 2026-11-21T22:00:00Z to 2026-11-21T22:30:00Z"
     ours.notify(Notification("a", "uid-a", Notice("MaintenanceDone", message)))
     body = json.loads(server.asked[0].body)

@@ -201,10 +201,9 @@ class FailsOnce(Companion):
     def __init__(self, error: Exception) -> None:
         self.errors = [error]
 
-    def before(self, settings: object) -> dict[str, object]:
+    def before(self, settings: object) -> None:
         if self.errors:
             raise self.errors.pop()
-        return {}
 
 
 @contextmanager
