@@ -169,7 +169,7 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def without(session: nox.Session) -> None:
-    """Delete each feature and source from a copy, and check the rest; `-- publishing aws` for some."""
+    """Delete each plugin from a copy, then all, and check what is left; `-- publishing aws` for some."""
     session.run(PYTHON, "-m", "tests.without", *session.posargs)
 
 

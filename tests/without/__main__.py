@@ -2,9 +2,10 @@
 
     python -m tests.without [NAME ...]
 
-With a plugin go its folder or file, its tests, its page in docs and its name in the list. The types of the
-program and of the core's tests, the import contracts, these tests and a day of the simulation must then pass.
-It exits with 1 if something breaks.
+With a plugin go its folder or file, its tests, its pages in docs and its name in the list. The types of the
+program and of the core's tests, the import contracts, these tests and a day of the simulation must then pass,
+and no more of the plugin may be left than `teeth.py` knows. After each plugin alone, all are deleted at once.
+It exits with 1 if something breaks or bites.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+from tests.without.teeth import ALL, bites, left_of, lowered
+from tests.without.words import WORDS
 
 ROOT = Path(__file__).parents[2]
 CORE = ("calendar", "drain", "model", "passes", "profiles", "report", "settings", "simulation", "starts")
@@ -44,17 +49,36 @@ class Plugin(NamedTuple):
 def main() -> int:
     """Print what breaks without each plugin; return 1 if something does."""
     parser = argparse.ArgumentParser(prog="python -m tests.without", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("names", nargs="*", help="the plugins to delete, such as publishing; default: all")
-    names = parser.parse_args().names
+    parser.add_argument(
+        "names",
+        nargs="*",
+        help=f"the plugins to delete, such as publishing, or {ALL}; default: each, then all",
+    )
+    parser.add_argument("--left", action="store_true", help="only list what is left, and run nothing")
+    chosen = parser.parse_args()
+    each = list(plugins())
+    runs = {str(plugin): [plugin] for plugin in each} | {ALL: each}
+    if chosen.names:
+        runs = {
+            name: deleted
+            for name, deleted in runs.items()
+            if not {name, name.rpartition("/")[2]}.isdisjoint(chosen.names)
+        }
     whole = True
-    chosen = [plugin for plugin in plugins() if not names or not {plugin.name, str(plugin)}.isdisjoint(names)]
-    with TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as runs:
-        copies = (Path(folder) / plugin.room / plugin.name for plugin in chosen)
-        for plugin, broken in zip(chosen, runs.map(without, chosen, copies), strict=True):
-            whole &= not broken
-            print(f"{plugin}: {'breaks' if broken else 'ok'}", flush=True)
-            for line in broken[:_SHOWN]:
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as threads:
+        copies = (Path(folder) / name for name in runs)
+        results = threads.map(partial(without, checks=not chosen.left), runs.values(), copies)
+        for name, (broken, left) in zip(runs, results, strict=True):
+            found = [*broken[:_SHOWN], *bites(name, left)]
+            whole &= not found
+            print(f"{name}: {'breaks' if broken else 'bites' if found else 'ok'}", flush=True)
+            for line in found:
                 print(f"    {line}", flush=True)
+            fewer = lowered(name, left)
+            if fewer is not None:
+                print(f"    fewer are left, write in KNOWN: {fewer}", flush=True)
+            for tooth, places in left.items() if chosen.left else ():
+                print(f"    {tooth}: {len(places)}", *places, sep="\n        ", flush=True)
     return 0 if whole else 1
 
 
@@ -65,15 +89,25 @@ def plugins() -> Iterator[Plugin]:
         yield from (Plugin(room, name) for name in names)
 
 
-def without(plugin: Plugin, copy: Path) -> list[str]:
-    """Return what breaks in a copy of the project without this plugin, a line each; remove the copy."""
+def without(
+    deleted: Sequence[Plugin], copy: Path, *, checks: bool = True
+) -> tuple[list[str], dict[str, Sequence[str]]]:
+    """Return what breaks without these plugins, a line each, and what is left of them (see `left_of`).
+
+    `copy` is where the project is copied to; it is removed. Without `checks`, nothing is run that may break.
+    """
     _copy(copy)
-    delete(plugin, copy)
-    cache = copy / ".mypy_cache"
-    if (ROOT / ".mypy_cache").exists():
-        shutil.copytree(ROOT / ".mypy_cache", cache)
+    for plugin in deleted:
+        delete(plugin, copy)
+    _write_docs(copy)
     try:
-        return _broken(copy, [] if plugin.name in ANNOUNCING else list(_core(copy)))
+        left = left_of([str(plugin) for plugin in deleted], ROOT, copy)
+        if not checks:
+            return [], left
+        if (ROOT / ".mypy_cache").exists():
+            shutil.copytree(ROOT / ".mypy_cache", copy / ".mypy_cache")
+        announced = not {plugin.name for plugin in deleted}.isdisjoint(ANNOUNCING)
+        return _broken(copy, [] if announced else list(_core(copy))), left
     finally:
         shutil.rmtree(copy)
 
@@ -97,17 +131,27 @@ def _broken(copy: Path, tests: Sequence[str]) -> list[str]:
 
 
 def delete(plugin: Plugin, root: Path) -> None:
-    """Remove the plugin, its tests, its page and its name from the project in this folder."""
+    """Remove the plugin, its tests, its pages, and its name from the lists of plugins and of pages.
+
+    `root` is the folder of the project. In all folders below `tests/real` and `tests/docs`, a file with the
+    name of the plugin has its tests.
+    """
     for place in (root / "reconciler", root / "tests", root / "tests" / "real"):
         below = place / plugin.room
         shutil.rmtree(below / plugin.name, ignore_errors=True)
         for file in (below / f"{plugin.name}.py", below / f"test_{plugin.name}.py"):
             file.unlink(missing_ok=True)
-    (root / "docs" / f"{plugin.name}.md").unlink(missing_ok=True)
+    for name in ("docs", "real"):
+        for file in (root / "tests" / name).rglob(f"test_{plugin.name}.py"):
+            file.unlink()
+    readme = root / "README.md"
+    for page in (f"{plugin.name}.md", *WORDS[str(plugin)].pages):
+        (root / "docs" / page).unlink(missing_ok=True)
+        lines = readme.read_text(encoding="utf-8").splitlines(keepends=True)
+        readme.write_text("".join(line for line in lines if f"](docs/{page})" not in line), encoding="utf-8")
     listed = _list(root, plugin.room)
     text = listed.read_text(encoding="utf-8")
     listed.write_text(re.sub(rf'"{plugin.name}"(, |,\n    |,)?', "", text), encoding="utf-8")
-    _write_docs(root)
 
 
 def _write_docs(root: Path) -> None:

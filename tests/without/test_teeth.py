@@ -1,0 +1,70 @@
+"""What the four teeth find in a copy of a few files, from which a plugin was deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.without import teeth
+from tests.without.teeth import Left, bites, left_of, lowered, settings_keys
+from tests.without.words import Words
+
+HOOKS = Words((r"(?<!web)hook",), ("hooks", "hooks.timeout"))
+NAME = "features/hooks"
+
+
+@pytest.fixture
+def projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A project, and a copy of it from which the feature `hooks` was deleted."""
+    monkeypatch.setattr(teeth, "WORDS", {NAME: HOOKS})
+    files = {
+        "jobs/__init__.py": "",
+        "jobs/__main__.py": "print(open('schema.json').read())\n",
+        "schema.json": '{"properties": {"hooks": {}}}',
+        "reconciler/model/hooks.py": "",
+        "reconciler/model/plan.py": "# what a hook waits for\n",
+        "reconciler/model/pod.py": "# what a webhook denies\n",
+        "tests/laws/test_a.py": "from tests.features.hooks import jobs\n",
+        "tests/laws/test_b.py": "def test() -> None:\n    import reconciler.features.hooks.feature\n",
+        "tests/laws/test_c.py": "import reconciler.model.hooks\n",
+        "docs/install.md": "[hooks](hooks.md#a-job), [this](install.md), [there](https://example.com/a.md)\n",
+        "k8s/monitoring/rules.yaml": "groups: []\n# a hook\n",
+    }
+    gone = {
+        "docs/hooks.md": "",
+        "reconciler/features/hooks/feature.py": "",
+        "tests/features/hooks/jobs.py": "",
+    }
+    for root, written in ((tmp_path / "whole", {**files, **gone}), (tmp_path / "copy", files)):
+        for name, text in written.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+    return tmp_path / "whole", tmp_path / "copy"
+
+
+def test_each_tooth_finds_what_is_left(projects: tuple[Path, Path]) -> None:
+    assert left_of([NAME], *projects) == {
+        "settings": ["hooks"],
+        "words": ["reconciler/model/plan.py"],
+        "tests": ["tests/laws/test_a.py"],
+        "pointers": ["docs/install.md -> hooks.md", "k8s/monitoring/rules.yaml:2"],
+    }
+
+
+def test_a_key_below_a_choice_or_in_a_list_has_its_whole_name() -> None:
+    schema = {
+        "$defs": {"Each": {"properties": {"conditions": True}}},
+        "properties": {"overrides": {"anyOf": [{"items": {"$ref": "#/$defs/Each"}}]}},
+    }
+
+    assert settings_keys(schema) == {"overrides", "overrides.conditions"}
+
+
+def test_more_than_is_known_bites_and_less_is_to_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teeth, "KNOWN", {NAME: Left(settings=1, words=2, tests=1)})
+    left = {"settings": ["hooks"], "words": ["a"], "tests": ["b", "c"], "pointers": ["d"]}
+
+    assert [line.partition(":")[0] for line in bites(NAME, left)] == ["tests", "pointers"]
+    assert lowered(NAME, left) == Left(settings=1, words=1, tests=1)
+    assert lowered(NAME, {**left, "words": ["a", "b"]}) is None
