@@ -23,7 +23,13 @@ def main() -> int:
     # pydantic would search every installed package for plugins, at each start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-    from jobs.cli import main as commands
+    from reconciler.model.errors import PluginError
+
+    try:
+        from jobs.cli import main as commands
+    except PluginError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
 
     gc.set_threshold(*COLLECTS)
     try:

@@ -5,22 +5,36 @@ The part of a feature for a stage is the module `reconciler.features.NAME.STAGE`
 the parts of all these stages. A feature of one file, `reconciler.features.NAME`, has the stages `feature` and
 `settings`. Sources are the same below `reconciler.sources`, with the stage `source`; a feature may have
 sources as well.
+
+A plugin that is installed is one module with the values of all its stages, see docs/plugins.md. It comes
+after those of the program.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, TypeVar
+
+from reconciler.model.errors import PluginError
 
 _ROOMS = {"features": "feature", "sources": "source"}
 """The stage of a plugin of one file, by the room."""
 
 VALUES = {"feature": "FEATURE", "source": "SOURCES", "settings": "SECTIONS", "process": "PROCESS"}
 """The value in which the module of a stage says what it gives; for commands, the face has their names."""
+
+ENTRY_POINT = "node_maintenance.plugins"
+"""The group of entry points by which plugins that are installed are found."""
+
+RELIES_ON = 1
+"""The version of what an installed plugin may use, see docs/plugins.md. A plugin names the same."""
 
 SEE, PLAN, ACT, SET_UP = (
     "See what happens, and why",
@@ -43,29 +57,6 @@ class Command(NamedTuple):
     answers: str = ""
 
 
-Given = TypeVar("Given")
-
-
-def file_of(module: ModuleType) -> str:
-    """Return the file of a module for messages, from the root of the repository."""
-    return f"{module.__name__.replace('.', '/')}.py"
-
-
-def by_name(
-    what: str, given: Iterable[tuple[str, Iterable[Given]]], name: Callable[[Given], str]
-) -> Mapping[str, Given]:
-    """Return what each of these files gives, by its name; raises ValueError if two have the same name."""
-    known: dict[str, Given] = {}
-    files: dict[str, str] = {}
-    for file, values in given:
-        for value in values:
-            key = name(value)
-            if key in known:
-                raise ValueError(f"{file}: {files[key]} has another {what} {key}")
-            known[key], files[key] = value, file
-    return known
-
-
 _OTHERS = ("settings", "process", "commands")
 _SOURCES_FIRST = ("source", "settings")
 
@@ -83,16 +74,20 @@ def modules(stage: str) -> Iterator[ModuleType]:
                 module = import_module(name)
                 if stage == own or name.endswith(f".{stage}") or hasattr(module, VALUES[stage]):
                     yield module
+    yield from (plugin.module for plugin in installed() if hasattr(plugin.module, VALUES.get(stage, stage)))
 
 
 def faces() -> Iterator[ModuleType]:
-    """Import the `__init__.py` of each plugin that is a folder: it says what the plugin brings."""
+    """Import the modules with the `COMMANDS` of plugins: `__init__.py` in each folder, and installed ones."""
     for room in _ROOMS:
         yield from (import_module(package) for package in _packages(room) if _folder(package) is not None)
+    yield from (plugin.module for plugin in installed())
 
 
 def commands_of(face: str) -> ModuleType:
     """Import the module with the commands of a plugin, by the name of its face."""
+    if any(plugin.module.__name__ == face for plugin in installed()):
+        return import_module(face)
     return import_module(_module(face, _ROOMS[face.split(".")[1]], "commands"))
 
 
@@ -126,3 +121,96 @@ def _folder(package: str) -> Sequence[str] | None:
     if spec is None:
         raise ImportError(f"{package} is listed, but there is no such file or folder", name=package)
     return spec.submodule_search_locations
+
+
+class Installed(NamedTuple):
+    """A plugin that is installed: its module, and its name and package, as messages have them."""
+
+    module: ModuleType
+    name: str
+    package: str
+
+    def __str__(self) -> str:
+        return f"the plugin {self.name} of {self.package}"
+
+    def refused(self, why: str) -> PluginError:
+        """Return the error that this plugin can't be used, with what a person can do."""
+        return PluginError(
+            f"{self}: {why}. Nothing is started: install a version of it for RELIES_ON = {RELIES_ON}, or "
+            "uninstall it; see docs/plugins.md"
+        )
+
+
+@cache
+def installed() -> tuple[Installed, ...]:
+    """Import the plugins that are installed, sorted by name. Raises PluginError if one does not fit."""
+    if _is_any_installed():
+        # A plugin's checks come after those of the program, and its module may import these.
+        import_module("reconciler.profiles.checks")
+    return load_installed()
+
+
+@cache
+def load_installed() -> tuple[Installed, ...]:
+    """Return what `installed` does. For the module of the checks, which is then not yet loaded itself."""
+    if not _is_any_installed():
+        return ()
+    from importlib.metadata import entry_points
+
+    loaded: dict[str, Installed] = {}
+    for point in sorted(entry_points(group=ENTRY_POINT), key=lambda point: point.name):
+        package = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
+        plugin = Installed(ModuleType(point.module), point.name, package)
+        if point.name in loaded:
+            raise plugin.refused(f"it has the name of a plugin of {loaded[point.name].package}")
+        try:
+            plugin = plugin._replace(module=import_module(point.module))
+        except Exception as error:
+            raise plugin.refused(f"it can't be loaded: {type(error).__name__}: {error}") from error
+        version = getattr(plugin.module, "RELIES_ON", None)
+        if version != RELIES_ON:
+            raise plugin.refused(f"it has RELIES_ON = {version}, and this program has {RELIES_ON}")
+        loaded[point.name] = plugin
+    return tuple(loaded.values())
+
+
+def _is_any_installed() -> bool:
+    # A start without plugins should not wait for the import of importlib.metadata.
+    return any(
+        ENTRY_POINT in file.read_text(encoding="utf-8")
+        for folder in sys.path
+        for file in Path(folder or ".").glob("*-info/entry_points.txt")
+    )
+
+
+Given = TypeVar("Given")
+
+
+def file_of(module: ModuleType) -> str:
+    """Return the file of a module for messages, from the root of the repository, or the plugin installed."""
+    for plugin in installed():
+        if plugin.module is module:
+            return str(plugin)
+    return f"{module.__name__.replace('.', '/')}.py"
+
+
+def by_name(
+    what: str, given: Iterable[tuple[str, Iterable[Given]]], name: Callable[[Given], str]
+) -> Mapping[str, Given]:
+    """Return what each of these files gives, by its name.
+
+    If two have the same name, raises PluginError if the second is in a plugin installed, else ValueError.
+    """
+    known: dict[str, Given] = {}
+    files: dict[str, str] = {}
+    for file, values in given:
+        for value in values:
+            key = name(value)
+            if key in known:
+                why = f"{files[key]} has another {what} {key}"
+                for plugin in installed():
+                    if str(plugin) == file:
+                        raise plugin.refused(why)
+                raise ValueError(f"{file}: {why}")
+            known[key], files[key] = value, file
+    return known

@@ -6,6 +6,7 @@ understand a pass, or `kubernetes/scale/cluster.py` for thousands of nodes. Both
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 
@@ -24,16 +25,24 @@ from reconciler.passes.causes import with_causes
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import Rehearsal, observe
 from reconciler.passes.parts import Parts, Sources
+from reconciler.passes.plugin import Feature, Source
 from reconciler.passes.preview import add_pods, preview
 from reconciler.passes.store import Store
 from reconciler.passes.unattended import unattended
 from reconciler.report.holds import hold_kinds
 from reconciler.settings.schema import Settings
 
-PARTS = Parts(
-    Sources(*(source for module in plugins.modules("source") for source in module.SOURCES)),
-    tuple(module.FEATURE for module in plugins.modules("feature")),
+_SOURCES: Mapping[str, Source] = plugins.by_name(
+    "source",
+    ((plugins.file_of(module), module.SOURCES) for module in plugins.modules("source")),
+    lambda source: source.name,
 )
+_FEATURES: Mapping[str, Feature] = plugins.by_name(
+    "feature",
+    ((plugins.file_of(module), (module.FEATURE,)) for module in plugins.modules("feature")),
+    lambda feature: feature.name,
+)
+PARTS = Parts(Sources(*_SOURCES.values()), tuple(_FEATURES.values()))
 """Every source and every feature."""
 
 hold_kinds()  # Two of one name, or one that nobody can end, are refused before the first pass.

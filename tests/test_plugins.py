@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,10 @@ import pytest
 import reconciler.features
 from reconciler import plugins
 from reconciler.features import FEATURES
+from reconciler.model.errors import PluginError
 from reconciler.passes.plugin import Feature
 from reconciler.run import PARTS
+from reconciler.settings.schema import whole_settings
 from reconciler.sources import SOURCES
 
 ROOT = Path(reconciler.features.__file__).parents[1]
@@ -116,3 +120,137 @@ def test_a_name_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
     with pytest.raises(ImportError, match=r"reconciler\.features\.missing is listed"):
         list(plugins.modules("feature"))
+
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where packages are installed, for one test."""
+    caches = (plugins.installed, plugins.load_installed, whole_settings)
+    known = set(sys.modules)
+    monkeypatch.syspath_prepend(tmp_path)
+    for cached in caches:
+        cached.cache_clear()
+    yield tmp_path
+    for name in set(sys.modules) - known:
+        if name.startswith("toy"):
+            del sys.modules[name]
+    for cached in caches:
+        cached.cache_clear()
+
+
+def install(folder: Path, text: str, module: str = "toy", name: str = "toy") -> None:
+    """Install a package of one module with an entry point of this name."""
+    (folder / f"{module}.py").write_text(text, encoding="utf-8")
+    about = folder / f"{module}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n", encoding="utf-8"
+    )
+    (about / "entry_points.txt").write_text(f"[{plugins.ENTRY_POINT}]\n{name} = {module}\n", encoding="utf-8")
+
+
+def test_what_is_installed_comes_after_the_programs_own_in_the_stages_that_it_has(folder: Path) -> None:
+    install(folder, "RELIES_ON = 1\nSOURCES = ()\nCOMMANDS = {}\n", "toy_b", "b")
+    install(folder, "RELIES_ON = 1\nSOURCES = ()\n", "toy_a", "a")
+
+    assert [module.__name__ for module in plugins.modules("source")][-2:] == ["toy_a", "toy_b"]
+    assert "toy_a" not in [module.__name__ for module in plugins.modules("feature")]
+    assert [face.__name__ for face in plugins.faces()][-2:] == ["toy_a", "toy_b"]
+    assert plugins.commands_of("toy_b") is sys.modules["toy_b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("RELIES_ON = 2", "it has RELIES_ON = 2, and this program has 1", id="other version"),
+        pytest.param("", "it has RELIES_ON = None, and this program has 1", id="no version"),
+        pytest.param("1 / 0", "it can't be loaded: ZeroDivisionError: division by zero", id="an exception"),
+        pytest.param(
+            "from reconciler.profiles.plugins import check\ncheck('windowOpen')(print)\n",
+            "it can't be loaded: ValueError: windowOpen: two plugins have this name",
+            id="a check of the program",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_name_and_what_to_do(folder: Path, text: str, why: str) -> None:
+    install(folder, text)
+
+    with pytest.raises(PluginError) as refused:
+        plugins.installed()
+    assert str(refused.value) == (
+        f"the plugin toy of toy 1.0: {why}. Nothing is started: install a version of it for RELIES_ON = 1, "
+        "or uninstall it; see docs/plugins.md"
+    )
+
+
+def test_two_packages_bring_no_plugin_of_one_name(folder: Path) -> None:
+    install(folder, "RELIES_ON = 1", "toy_a", "same")
+    install(folder, "RELIES_ON = 1", "toy_b", "same")
+
+    with pytest.raises(
+        PluginError, match=r"the plugin same of toy_[ab] 1.0: it has the name of a plugin of toy_[ab]"
+    ):
+        plugins.installed()
+
+
+def test_a_name_that_exists_is_refused_with_who_brings_it(folder: Path) -> None:
+    install(folder, "RELIES_ON = 1")
+    own = plugins.file_of(plugins)
+    (file,) = [plugins.file_of(plugin.module) for plugin in plugins.installed()]
+
+    assert plugins.by_name("word", [(own, "ab"), (file, "c")], str.upper) == {"A": "a", "B": "b", "C": "c"}
+    with pytest.raises(
+        PluginError, match=r"^the plugin toy of toy 1.0: reconciler/plugins.py has another word a\."
+    ):
+        plugins.by_name("word", [(own, "ab"), (file, "a")], str)
+    with pytest.raises(
+        ValueError, match=r"^reconciler/plugins.py: the plugin toy of toy 1.0 has another word a$"
+    ):
+        plugins.by_name("word", [(file, "a"), (own, "ab")], str)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "of_source"),
+    [
+        pytest.param("SourceSection", "imds", "sources.imds", id="below sources"),
+        pytest.param("FeatureSection", "windows", "windows", id="of the core"),
+        pytest.param("FeatureSection", "notify", "notify", id="of a feature"),
+    ],
+)
+def test_no_plugin_has_a_section_that_exists(folder: Path, section: str, key: str, of_source: str) -> None:
+    made = f"{section}(key='{key}', type=int, default=0, description='A number.')"
+    install(folder, f"from reconciler.settings.schema import *\nRELIES_ON = 1\nSECTIONS = ({made},)\n")
+
+    with pytest.raises(PluginError, match=f"py has another section {of_source}\\."):
+        whole_settings()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("RELIES_ON = 2", "it has RELIES_ON = 2", id="version"),
+        pytest.param(
+            "RELIES_ON, COMMANDS = 1, {'sweep': None}",
+            "jobs/commands/__init__.py has another command sweep",
+            id="command",
+        ),
+        pytest.param(
+            "from reconciler.sources.condition import SOURCES\nRELIES_ON = 1",
+            "reconciler/sources/condition.py has another source nodeConditions",
+            id="source",
+        ),
+    ],
+)
+def test_nothing_starts_with_a_plugin_that_does_not_fit(tmp_path: Path, text: str, why: str) -> None:
+    install(tmp_path, text)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT.parent}"}
+    command = [sys.executable, "-m", "jobs", "report", "--kubeconfig", "missing"]
+
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"the plugin toy of toy 1.0: {why}")

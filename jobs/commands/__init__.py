@@ -90,6 +90,15 @@ _SYNONYMS = {
 SMALL = ("agent", "completion", "schema")
 """Those in `small.py`."""
 
+plugins.by_name(
+    "command",
+    [
+        ("jobs/commands/__init__.py", [*_OF_THE_CORE]),
+        *((plugins.file_of(face), [*_named(face)]) for face in plugins.faces()),
+    ],
+    str,
+)
+
 _OF_PLUGINS = {name: (face.__name__, said) for face in plugins.faces() for name, said in _named(face).items()}
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(

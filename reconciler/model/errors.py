@@ -2,6 +2,7 @@
 
 ReconcilerError
 ├── SettingsError          2  the settings file is wrong; carries every mistake at once
+├── PluginError            2  a plugin that is installed can't be used
 ├── OutputError            2  the file for the output can't be written
 ├── ClusterError              a request to the API server failed
 │   ├── Unreachable        3  no answer: refused, reset, timed out, or 5xx until the retries ended
@@ -46,6 +47,12 @@ class SettingsError(ReconcilerError):
         """Create it with the mistakes, each a whole line `file:line:column: key: what to change`."""
         super().__init__("\n".join(mistakes))
         self.mistakes = mistakes
+
+
+class PluginError(ReconcilerError):
+    """A plugin that is installed can't be used; the message names it, and says what to do."""
+
+    exit_code = 2
 
 
 class OutputError(ReconcilerError):

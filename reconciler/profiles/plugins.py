@@ -67,7 +67,8 @@ class CheckType(Struct, frozen=True):
     `ordinarily` is the sentence for an answer that gives no reason. `who`, `by_itself`, `waits` and
     `by_person` are those of its kind of hold. `needs` returns what it reads beyond the nodes. `alone`: the
     answer follows from the node itself. `takes` returns the Lease that the node takes when a transition with
-    this check really happens, None if it takes none: it gets what the check got.
+    this check really happens, None if it takes none: it gets what the check got. `starts`: each start of a
+    drain asks it, though no profile names it.
     """
 
     name: str
@@ -82,6 +83,7 @@ class CheckType(Struct, frozen=True):
     alone: bool = False
     needs: Callable[[Any], Needs] = lambda _config: Needs()
     takes: Callable[[Any, Any], LeaseTake | None] = lambda _config, _situation: None
+    starts: bool = False
 
     @property
     def kind(self) -> HoldKind:
@@ -105,6 +107,7 @@ class _Facts(TypedDict, total=False):
     alone: bool
     needs: Callable[[Any], Needs]
     takes: Callable[[Any, Any], LeaseTake | None]
+    starts: bool
 
 
 class Check(Struct, frozen=True, dict=True):

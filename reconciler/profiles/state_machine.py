@@ -85,10 +85,17 @@ def _rules(rules: StateSettings, triggers: Mapping[str, Trigger]) -> StateRules:
     return StateRules(chain(rules.enter), steps, tuple(dict.fromkeys(rules.notify)))
 
 
-def builtin(name: str, triggers: Mapping[str, Trigger]) -> Profile:
-    """Return a profile of the package, which has the form that a user would write."""
+def builtin(name: str, triggers: Mapping[str, Trigger], of_starts: Sequence[str] = ()) -> Profile:
+    """Return a profile of the package, which has the form that a user would write.
+
+    The checks `of_starts` are asked wherever it asks for a window, because a drain may start there.
+    """
     document = read_yaml(files("reconciler.profiles").joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
     assert isinstance(document.value, dict)
+    for rules in document.value.values():
+        for step in rules["transitions"]:
+            if "windowOpen" in step["check"]:
+                step["check"] = " && ".join([step["check"], *of_starts])
     settings = ProfileSettings.model_validate({"name": name, **document.value}, by_alias=True, by_name=False)
     return profile_of(settings, triggers)
 

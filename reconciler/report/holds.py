@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cache
 
@@ -20,9 +21,12 @@ def hold_kinds() -> Mapping[str, HoldKind]:
     from reconciler.profiles import checks
 
     core = ("reconciler/model/holds.py", OF_THE_CORE)
-    of_checks = ("reconciler/profiles/checks", tuple(check.type.kind for check in checks.CHECKS.values()))
+    of_checks = [
+        (plugins.file_of(sys.modules[check.type.ask.__module__]), (check.type.kind,))
+        for check in checks.CHECKS.values()
+    ]
     of_features = [(plugins.file_of(module), module.FEATURE.holds) for module in plugins.modules("feature")]
     for file, kinds in (core, *of_features):
         if silent := [kind.code for kind in kinds if not kind.who]:
             raise ValueError(f"{file}: the hold {silent[0]} does not say who can end it")
-    return plugins.by_name("hold", (core, of_checks, *of_features), lambda kind: kind.code)
+    return plugins.by_name("hold", (core, *of_checks, *of_features), lambda kind: kind.code)

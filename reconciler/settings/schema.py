@@ -419,7 +419,18 @@ class Settings(Section):
 
 @cache
 def whole_settings() -> type[Settings]:
-    """Return the type of the whole file: the settings of the core with the sections of all features."""
+    """Return the type of the whole file: the settings of the core with the sections of all features.
+
+    Raises PluginError if a plugin that is installed brings a section that exists.
+    """
+    plugins.by_name(
+        "section",
+        [
+            ("reconciler/settings/schema.py", [*Settings.model_fields]),
+            *((plugins.file_of(module), _keys(module.SECTIONS)) for module in plugins.modules("settings")),
+        ],
+        str,
+    )
     sections: tuple[FeatureSection[Any], ...] = tuple(
         section for module in plugins.modules("settings") for section in module.SECTIONS
     )
@@ -432,6 +443,10 @@ def whole_settings() -> type[Settings]:
     )
     built.of_features = sections
     return built
+
+
+def _keys(sections: Iterable[FeatureSection[Any]]) -> list[str]:
+    return [f"sources.{each.key}" if isinstance(each, SourceSection) else each.key for each in sections]
 
 
 M = TypeVar("M", bound=Section)

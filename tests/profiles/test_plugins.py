@@ -56,6 +56,20 @@ def test_a_name_that_is_taken_or_that_no_profile_can_write_is_an_error(name: str
         toys.trigger(name)(lambda _, work: work)
 
 
+def test_a_check_of_starts_is_asked_wherever_a_drain_may_start() -> None:
+    plain, asking = builtin("default", TRIGGERS), builtin("default", TRIGGERS, ["toy", "game"])
+
+    for state, rules in plain.states.items():
+        assert [step.text for step in asking.rules(state).transitions] == [
+            f"{step.text} && toy && game" if "windowOpen" in names(step.check) else step.text
+            for step in rules.transitions
+        ]
+    starts = [step for rules in asking.states.values() for step in rules.transitions if "toy" in step.text]
+    assert {name for step in starts for name in (trigger.name for trigger in step.triggers)} == {
+        *("surge", "cordon", "drain")
+    }
+
+
 def test_a_registered_check_and_trigger_work_as_soon_as_a_profile_names_them() -> None:
     toys = Vocabulary()
 

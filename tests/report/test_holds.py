@@ -16,7 +16,10 @@ from reconciler.report.holds import hold_kinds
     ("kind", "said"),
     [
         (HoldKind("drainSlot", "x"), "toys/crane.py: reconciler/model/holds.py has another hold drainSlot"),
-        (HoldKind("notHeld", "x"), "toys/crane.py: reconciler/profiles/checks has another hold notHeld"),
+        (
+            HoldKind("notHeld", "x"),
+            "toys/crane.py: reconciler/profiles/checks/people.py has another hold notHeld",
+        ),
         (HoldKind("lifted", ""), "toys/crane.py: the hold lifted does not say who can end it"),
     ],
 )

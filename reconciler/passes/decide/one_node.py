@@ -31,7 +31,7 @@ from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.starts.budget import pool_of
 
-_PROFILE = builtin(DEFAULT, TRIGGERS)
+_PROFILE = builtin(DEFAULT, TRIGGERS, [name for name, check in CHECKS.items() if check.type.starts])
 _START_CHECKS = frozenset(
     name
     for rules in _PROFILE.states.values()

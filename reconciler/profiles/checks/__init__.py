@@ -5,9 +5,11 @@ To add one, add a function under `@check("name")`, and name it in a profile.
 
 from __future__ import annotations
 
+from reconciler.plugins import load_installed
 from reconciler.profiles.plugins import PLATFORM, Check, import_plugins
 
 import_plugins(__name__, __path__)
+load_installed()
 
 CHECKS = {name: Check(name, kind) for name, kind in PLATFORM.checks.items()}
 """Every check of the platform's profile, by name."""
