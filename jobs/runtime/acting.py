@@ -22,7 +22,8 @@ from reconciler.drain.drainer.requests import refusal_reason
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.lease import Lock, Sighting, read_rivals
+from reconciler.kubernetes.lease import Lock, Sighting
+from reconciler.kubernetes.reconcilers import read_rivals
 from reconciler.kubernetes.scale.beside import PATIENCE
 from reconciler.kubernetes.scale.evictions import SharedEvictions
 from reconciler.kubernetes.scale.side_by_side import SideBySide

@@ -20,10 +20,11 @@ from jobs.runtime.environment import Target, VariablesAsWritten, connected
 from jobs.runtime.output import echo, width
 from jobs.runtime.process import EventWriter, first, processes
 from reconciler.calendar.values import near, with_time_left
-from reconciler.kubernetes import lease, objects
+from reconciler.kubernetes import objects
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import read_installed
 from reconciler.kubernetes.connection import LEDGER, Connection, Request, api, core
+from reconciler.kubernetes.reconcilers import LOCK
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
@@ -354,7 +355,7 @@ def objects_of_ours(connection: Connection, namespace: str) -> tuple[str, ...]:
     of_features = [name for process in processes() for name in process.config_maps]
     for kind, path in (
         *(("ConfigMap", maps / name) for name in (LEDGER, *of_features)),
-        ("Lease", leases / lease.NAME),
+        ("Lease", leases / LOCK),
     ):
         try:
             objects.get(connection, path, objects.OnlyMetadata)

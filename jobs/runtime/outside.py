@@ -16,8 +16,8 @@ from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.lease import read_reconciler, read_rivals
 from reconciler.kubernetes.of_namespace import with_own_pods
+from reconciler.kubernetes.reconcilers import read_reconciler, read_rivals
 from reconciler.kubernetes.scale.beside import ThreadsBeside
 from reconciler.kubernetes.scale.cluster import CachedCluster
 from reconciler.kubernetes.scale.node_store import NodeStore

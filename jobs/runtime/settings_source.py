@@ -21,7 +21,7 @@ from jobs.runtime.process import first, own_pod_events
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.lease import read_rivals
+from reconciler.kubernetes.reconcilers import read_rivals
 from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarText, ConfigMapName, Holder, KeptCalendar
 from reconciler.model.errors import ClusterError, SettingsError

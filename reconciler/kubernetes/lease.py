@@ -24,15 +24,12 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import CORE, JSON_PATCH, ApiPath, Connection, Request, api
 from reconciler.kubernetes.json_patch import Patch
+from reconciler.kubernetes.reconcilers import LOCK, Lease, made_at, passes_in
 from reconciler.kubernetes.server_time import boottime
-from reconciler.kubernetes.wire.formats import json_format
-from reconciler.kubernetes.wire.lists import list_all
-from reconciler.kubernetes.wire.shapes import ObjectMeta, decode
+from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model import limits
 from reconciler.model.coverage import SettingsSeen
 from reconciler.model.errors import (
@@ -47,17 +44,15 @@ from reconciler.model.errors import (
     Unauthorized,
     Unreachable,
 )
-from reconciler.model.moments import from_text, to_micro_text
-from reconciler.model.reconciler import OBSERVE, PASSES, Passes, Reconciler, Running, passes_of, passes_text
+from reconciler.model.moments import to_micro_text
+from reconciler.model.reconciler import PASSES, Passes, passes_text
 from reconciler.model.values import replace
 from reconciler.threads import start
 
 # The attributes have the names of the API, so that no table of names is needed.
-# ruff: noqa: N815
 
 log = logging.getLogger(__name__)
 
-NAME = "reconciler-lock"
 DURATION = 20.0
 RENEW_EVERY = 2.0
 TRUSTED = 0.6
@@ -74,35 +69,6 @@ TRANSITIONS = 1 << 31
 
 TRIES = 5
 """How often the lock is read again at once after another process has changed it."""
-
-
-class LeaseSpec(msgspec.Struct):
-    """coordination.k8s.io/v1 LeaseSpec; its times are for people: of them only a change counts."""
-
-    holderIdentity: str | None = None
-    leaseDurationSeconds: int | None = None
-    acquireTime: str | None = None
-    renewTime: str | None = None
-    leaseTransitions: int | None = None
-
-
-class Lease(msgspec.Struct):
-    """coordination.k8s.io/v1 Lease."""
-
-    metadata: ObjectMeta
-    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
-
-
-def said(lease: Lease) -> Passes:
-    """Return what the last holder of the Lease said about its passes."""
-    return passes_of((lease.metadata.annotations or {}).get(PASSES))
-
-
-def _made_at(lease: Lease) -> datetime | None:
-    try:
-        return from_text(lease.metadata.creationTimestamp or "")
-    except ValueError:
-        return None
 
 
 class LeaseClient:
@@ -163,14 +129,14 @@ class LeaseClient:
             with suppress(Conflict):
                 self.connection.send(Request("POST", CORE / "namespaces", body=namespace))
             made = self.connection.send(request)
-        self.since = _made_at(decode(Lease, made))
+        self.since = made_at(decode(Lease, made))
 
     def take(self, lease: Lease) -> None:
         """Become the holder of the Lease; Rejected if it was renewed or taken since it was seen.
 
         Other changes of it keep nobody from taking it.
         """
-        self.passes, self.since = self._begin(said(lease)), _made_at(lease)
+        self.passes, self.since = self._begin(passes_in(lease)), made_at(lease)
         patch = Patch(lease.metadata.uid)
         patch.expect(lease.spec.holderIdentity, "spec", "holderIdentity")
         patch.expect(lease.spec.renewTime, "spec", "renewTime")
@@ -334,7 +300,7 @@ class Lock:
         identity: str,
         process: str = "",
         namespace: str = "node-maintenance",
-        name: str = NAME,
+        name: str = LOCK,
         duration: float = DURATION,
         renew_every: float = RENEW_EVERY,
         sighting: Sighting | None = None,
@@ -553,66 +519,3 @@ class Lock:
         finally:
             self._under_way.release()
         self._holding.renewed(began, loss, ended)
-
-
-def read_reconciler(
-    connection: Connection, namespace: str, now: Callable[[], datetime], *, observes: bool
-) -> Reconciler:
-    """Return who acts on the nodes, as the lock in this namespace says; one read.
-
-    `now` (aware) is asked after the answer, which tells the time of the server.
-
-    `observes`: the settings that are installed have the mode Observe, in which nobody takes the lock. What
-    may not be read is not known. Raises Unreachable and Unauthorized, as every other read does.
-    """
-    where = Reconciler(cluster=connection.cluster, context=connection.origin.context, lock=namespace)
-    path = api("coordination.k8s.io", "v1", namespace) / "leases" / NAME
-    try:
-        lease = objects.find(connection, path, Lease)
-    except (Unreachable, Unauthorized):
-        raise
-    except ClusterError as error:
-        because = f"needs {error.needs}, which k8s/report grants" if error.needs else str(error)
-        return replace(where, because=because, needs=error.needs)
-    if lease is None:
-        return replace(where, running=Running.NEVER, because="")
-    return _of_lease(lease, where, now(), observes=observes)
-
-
-def read_rivals(
-    connection: Connection, namespace: str, now: Callable[[], datetime]
-) -> tuple[Reconciler, ...]:
-    """Return the reconcilers with locks in other namespaces, by one list; none if it may not be read."""
-    path = api("coordination.k8s.io", "v1") / "leases"
-    try:
-        found = list_all(
-            connection, path, json_format(Lease, lambda lease: lease), fields=f"metadata.name={NAME}"
-        ).items
-    except ClusterError as error:
-        log.info("the locks of other reconcilers are not known: error=%s", error)
-        return ()
-    return tuple(
-        _of_lease(lease, Reconciler(lock=lease.metadata.namespace), now(), observes=False)
-        for lease in found
-        if lease.metadata.namespace != namespace
-    )
-
-
-def _of_lease(lease: Lease, where: Reconciler, now: datetime, *, observes: bool) -> Reconciler:
-    passes = said(lease)
-    holder = limits.text(lease.spec.holderIdentity or "", limits.NAME)
-    running, because = passes.state(now)
-    if running is Running.OVERDUE and (observes or passes.mode == OBSERVE):
-        running, because = Running.UNKNOWN, "in mode Observe a reconciler takes no lock"
-    return replace(
-        where,
-        running=running,
-        holder=holder,
-        last_pass=passes.last,
-        interval=passes.interval,
-        mode=passes.mode,
-        because=because,
-        since=_made_at(lease),
-        seen=passes.seen,
-        lost=passes.seen.shown(now) if passes.seen is not None else (),
-    )

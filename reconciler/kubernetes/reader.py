@@ -25,8 +25,8 @@ from reconciler.kubernetes.connection import (
     core,
     on_node,
 )
-from reconciler.kubernetes.lease import read_reconciler
 from reconciler.kubernetes.nodes import CordonOwner, read_node
+from reconciler.kubernetes.reconcilers import read_reconciler
 from reconciler.kubernetes.wire.formats import Format, budget_format, node_format, pod_format
 from reconciler.kubernetes.wire.lists import in_order, list_all
 from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease

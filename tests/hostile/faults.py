@@ -16,6 +16,7 @@ import urllib3
 
 from reconciler.kubernetes import lease
 from reconciler.kubernetes.reader import NAMESPACE
+from reconciler.kubernetes.reconcilers import LOCK
 from tests.hostile import attacks
 from tests.hostile.instances import Instance, Instances
 from tests.hostile.streams import Bender
@@ -234,7 +235,7 @@ class Faults:
         return f"{socket.gethostname()}/{leader.pid}/0123abcd.1"
 
     def _write_lease(self, spec: dict[str, object]) -> None:
-        self._api.patch("leases", lease.NAME, {"spec": spec}, NAMESPACE)
+        self._api.patch("leases", LOCK, {"spec": spec}, NAMESPACE)
 
     def _change(self) -> None:
         self._over, self._met = threading.Event(), 0

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from reconciler.kubernetes import lease
 from reconciler.kubernetes.reader import NAMESPACE
+from reconciler.kubernetes.reconcilers import LOCK
 from tests.real.passes.processes import ENFORCE, ROOT, Running
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.processes import wait_for
@@ -131,7 +131,7 @@ class Instances:
     @property
     def leader(self) -> Instance | None:
         """The one that the Lease names."""
-        holder = str(self._api.get("leases", lease.NAME, NAMESPACE)["spec"].get("holderIdentity") or "")
+        holder = str(self._api.get("leases", LOCK, NAMESPACE)["spec"].get("holderIdentity") or "")
         return next((each for each in self.running if str(each.pid) in holder.split("/")), None)
 
     @property

@@ -10,10 +10,10 @@ from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.features.events.kubernetes_events import KubernetesEvents
 from reconciler.features.hooks.process import SettingsHooks
-from reconciler.kubernetes import lease
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
+from reconciler.kubernetes.reconcilers import LOCK
 from reconciler.model.plan import NodePlan
 from reconciler.model.ports import Machines, SourceClient, WritableOutside
 from reconciler.model.scheduled_events import to_annotation
@@ -230,7 +230,7 @@ class Scene:
 
     def free_lock(self, namespace: str = "node-maintenance") -> None:
         """Give the lock of a process that has ended back, so that nobody waits until it runs out."""
-        self.api.patch("leases", lease.NAME, {"spec": {"holderIdentity": ""}}, namespace)
+        self.api.patch("leases", LOCK, {"spec": {"holderIdentity": ""}}, namespace)
 
     # What the platform and others do.
 

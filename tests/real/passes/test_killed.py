@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes import lease
+from reconciler.kubernetes.reconcilers import LOCK
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.fakes.proxy import Cut, Proxy
@@ -90,7 +90,7 @@ def end_state(scene: Scene, lane: Lane) -> Object:
         for key, value in {**metadata["labels"], **metadata["annotations"]}.items()
         if key.startswith(PREFIX)
     }
-    lock = scene.api.get("leases", lease.NAME, lane.namespace)
+    lock = scene.api.get("leases", LOCK, lane.namespace)
     ledgers = scene.api.list("configmaps", lane.namespace, metadata_only=True)
     return {
         "ours": ours,
@@ -114,7 +114,7 @@ def killed_everywhere(
 
     def killed(lane: Lane, cut: Cut) -> None:
         sweep(programs, lane, folder, cut)
-        if scene.api.find("leases", lease.NAME, lane.namespace) is not None:
+        if scene.api.find("leases", LOCK, lane.namespace) is not None:
             scene.free_lock(lane.namespace)
 
     def finished(lane: Lane) -> Object:

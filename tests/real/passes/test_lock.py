@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from reconciler.kubernetes.lease import NAME
+from reconciler.kubernetes.reconcilers import LOCK
 from tests.real.passes.processes import Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
@@ -23,7 +23,7 @@ time.clock_gettime = lambda clock: real(clock) + 60 * Path({file!r}).exists()
 
 
 def holder(scene: Scene) -> str:
-    lease = scene.api.find("leases", NAME, "node-maintenance")
+    lease = scene.api.find("leases", LOCK, "node-maintenance")
     return str(lease["spec"].get("holderIdentity") or "") if lease else ""
 
 

@@ -24,7 +24,8 @@ from jobs.runtime.environment import Target, this_process
 from jobs.runtime.process import Companion
 from jobs.runtime.supervised import Ending
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.lease import NAME, Sighting
+from reconciler.kubernetes.lease import Sighting
+from reconciler.kubernetes.reconcilers import LOCK
 from tests.real.passes.processes import ENFORCE, ROOT, Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
@@ -54,7 +55,7 @@ threading.Thread(target=change, daemon=True).start()
 
 
 def holder(scene: Scene) -> str:
-    lease = scene.api.find("leases", NAME, "node-maintenance")
+    lease = scene.api.find("leases", LOCK, "node-maintenance")
     return str(lease["spec"].get("holderIdentity") or "") if lease else ""
 
 
@@ -241,7 +242,7 @@ def test_an_earlier_run_of_the_same_container_is_no_leader(
     place = this_process().rpartition("/")[0]
     scene.api.create_namespace("node-maintenance")
     old = {"holderIdentity": f"{place}/0123abcd.1", "leaseDurationSeconds": 20}
-    scene.api.create("leases", {"metadata": {"name": NAME, "namespace": "node-maintenance"}, "spec": old})
+    scene.api.create("leases", {"metadata": {"name": LOCK, "namespace": "node-maintenance"}, "spec": old})
     silence, said = Sighting.silence, list[str]()
     monkeypatch.setattr(Sighting, "silence", lambda self, lease: silence(self, lease) + 30 * bool(said))
     with serving(scene, programs) as server:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from reconciler.kubernetes.lease import NAME
+from reconciler.kubernetes.reconcilers import LOCK
 from reconciler.model.reconciler import PASSES
 from tests.real.passes.processes import Object, Programs
 from tests.real.passes.scene import Scene
@@ -94,7 +94,7 @@ def test_sweeps_of_a_cron_job_are_overdue_by_the_distance_that_they_had(
     assert (once["state"], once["holder"]) == ("unknown", None)
     assert programs.sweep().code == 0
     assert who_runs(programs)["state"] == "running"
-    lease = scene.api.get("leases", NAME, "node-maintenance")
+    lease = scene.api.get("leases", LOCK, "node-maintenance")
     said = json.loads(lease["metadata"]["annotations"][PASSES])
     assert said["apart"][0] >= 1
 
