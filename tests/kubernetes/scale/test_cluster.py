@@ -1,0 +1,31 @@
+"""What passes that follow each other keep of what they have read."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.kubernetes.scale import cluster as reading
+from reconciler.kubernetes.scale.cluster import CachedCluster
+from reconciler.kubernetes.scale.node_store import NodeStore
+from tests.support.stub import StubMaker, json_answer
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [(1000.0, 1), (0.0, 2)], ids=["at once", "later"])
+def test_what_rarely_changes_is_kept_for_a_while(
+    stub: StubMaker, monkeypatch: pytest.MonkeyPatch, seconds: float, asked: int
+) -> None:
+    monkeypatch.setattr(reading, "KEPT_FOR", seconds)
+    monkeypatch.setattr(reading, "KEPT_LONGER", 0.0)
+    server, connection = stub(lambda _: json_answer({"gitVersion": "v1.36.0"}))
+    cluster = CachedCluster(connection, store=NodeStore())
+
+    assert [cluster.server_version().text for _ in range(2)] == ["v1.36.0"] * 2
+    assert len(server.asked) == asked
+
+
+def test_a_process_that_makes_one_pass_keeps_nothing(stub: StubMaker) -> None:
+    server, connection = stub(lambda _: json_answer({"gitVersion": "v1.36.0"}))
+    cluster = CachedCluster(connection)
+
+    assert [cluster.server_version().text for _ in range(2)] == ["v1.36.0"] * 2
+    assert len(server.asked) == 2
