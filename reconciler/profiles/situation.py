@@ -137,8 +137,8 @@ class Situation(Struct, frozen=True, dict=True):
 
     @cached_property
     def exempt(self) -> Exemption:
-        """What the start of a drain for these events does without."""
-        return Exemption.of_all(one.exempt for one in self.undrained)
+        """What the next start does without; without one, what that of the drain that has begun did."""
+        return Exemption.of_all(one.exempt for one in self.undrained or self.asking)
 
 
 Kept = TypeVar("Kept")
