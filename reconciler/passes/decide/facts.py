@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from msgspec import Struct
-
 from reconciler.drain.filters import Survey, survey
 from reconciler.drain.prospect import whose
 from reconciler.drain.refusal import BudgetIndex
@@ -33,6 +31,7 @@ from reconciler.model.record import (
 )
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
+from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_options
@@ -88,20 +87,6 @@ _LONGEST_REASON = 240
 _LONGEST_NAMES = 600
 
 
-class Telling(Struct, frozen=True):
-    """The record after the pass, and the Warning Events about its facts.
-
-    `pending` are sent before the record is written, `fresh` after it. `noted` is the record once all of them
-    are sent, None if there are none, or if the case ends. `ended` is the case that ended with this pass.
-    """
-
-    record: CaseRecord
-    pending: tuple[Notice, ...] = ()
-    fresh: tuple[Notice, ...] = ()
-    noted: CaseRecord | None = None
-    ended: CaseRecord | None = None
-
-
 def with_starts(
     record: CaseRecord, view: cases.CaseView, node: NodeFacts, context: PassContext
 ) -> CaseRecord:
@@ -152,25 +137,10 @@ def with_starts(
     return replace(record, events=known, facts=replace(facts, starts=kept))
 
 
-class CaseStep(Struct, frozen=True):
-    """One case before and after the state machine ran.
-
-    `begun` says that a drain of the node has begun, `holds` are what holds the node, and `schedule` is when
-    its drain was planned to start.
-    """
-
-    before: CaseRecord
-    after: CaseRecord
-    view: cases.CaseView
-    begun: bool
-    holds: tuple[Hold, ...]
-    schedule: CaseSchedule | None = None
-
-
-def tell(step: CaseStep, node: NodeFacts, context: PassContext) -> Telling:
-    """Return the record with all facts, and the warnings to send now."""
-    before, record, view = step.before, step.after, step.view
-    forecast = _forecast(step, node, context)
+def tell(decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
+    """Add to the decision what the record says besides: facts, the end of the case, the Events to send."""
+    before, record, view, told = decision.before, decision.record, decision.view, node.case
+    forecast = _forecast(decision, node, context)
     # A plan that is weeks ahead requires nothing yet. Until then the record keeps what was said of it.
     over = not view.unknown and not any(event.asks for event in view.present) and forecast is None
     # After somebody's uncordon, the case goes on without us until its events are gone.
@@ -180,29 +150,46 @@ def tell(step: CaseStep, node: NodeFacts, context: PassContext) -> Telling:
     if ends:
         case = before
     else:
-        case = _with_times(_with_deadline(record, step, context), node.case, step, context)
-        case = _with_forecast(case, forecast)
-    notices = (
-        *_warnings(case, node, step.holds, context),
-        *(() if ends else _foretold(forecast, step, context)),
-    )
-    known = {notice.reason for notice in notices if _knows(node.case, case, notice.reason)}
-    warned = node.case.facts.warned
-    pending = tuple(each for each in notices if each.reason in known and each.reason not in warned)
-    fresh = tuple(each for each in notices if each.reason not in known)
+        missing = not decision.begun and record.facts.deadline_passed is None
+        missing = missing and context.settings.mode is not Mode.OBSERVE
+        if missing and not all(event.event.started for event in view.urgent):
+            asking = (cases.known(event.event) for event in view.present if event.asks)
+            facts = replace(record.facts, deadline_passed=context.second)
+            record = replace(record, events=record.events or tuple(asking), facts=facts)
+        case = _with_times(record, told, decision.schedule, context)
+        if case.facts.will_be_missed != forecast:
+            # Of another forecast no warning was sent yet.
+            warnings = (WILL_BE_MISSED, NO_LONGER_MISSED)
+            warned = tuple(reason for reason in case.facts.warned if reason not in warnings)
+            case = replace(case, facts=replace(case.facts, warned=warned, will_be_missed=forecast))
+    notices = [*_warnings(case, node, decision.holds, context)]
+    planned = decision.schedule
+    if not ends and forecast is not None and planned is not None:
+        once = f"{to_text(forecast.since)} {forecast.cause}"
+        if forecast.over is not None:
+            once = f"{to_text(forecast.over)} {once}"
+            notices.append(Notice(NO_LONGER_MISSED, planned.outlook, once=once))
+        elif forecast.is_due(context.now):
+            notices.append(Notice(WILL_BE_MISSED, planned.outlook, NoticeType.WARNING, once=once))
+    known = {notice.reason for notice in notices if _knows(told, case, notice.reason)}
+    pending = [each for each in notices if each.reason in known and each.reason not in told.facts.warned]
+    fresh = [each for each in notices if each.reason not in known]
     if ends:
         # Nothing is left to note it in, so it is sent before the case is closed.
-        uncordoned_by = record.uncordoned if record.dismissed else None
-        closed = replace(record, facts=CaseFacts(), events=(), quiet_since=None, uncordoned=uncordoned_by)
-        quiet = before.quiet_since or (context.second if over else None)
-        return Telling(
-            closed, (*pending, *fresh), ended=replace(before, quiet_since=quiet) if _is_case(before) else None
+        uncordoned_by = decision.record.uncordoned if decision.record.dismissed else None
+        decision.record = replace(
+            decision.record, facts=CaseFacts(), events=(), quiet_since=None, uncordoned=uncordoned_by
         )
-    return Telling(case, pending, fresh, _noted(case, (*pending, *fresh)) if pending or fresh else None)
-
-
-def _is_case(record: CaseRecord) -> bool:
-    return record.goes_on or record.facts.any
+        decision.pending = (*pending, *fresh)
+        if before.goes_on or before.facts.any:
+            quiet = before.quiet_since or (context.second if over else None)
+            decision.ended = replace(before, quiet_since=quiet)
+        return
+    decision.record, decision.pending = case, tuple(pending)
+    decision.news = tuple(fresh)
+    if pending or fresh:
+        warned = tuple(dict.fromkeys((*case.facts.warned, *(each.reason for each in (*pending, *fresh)))))
+        decision.noted = replace(case, facts=replace(case.facts, warned=warned))
 
 
 def _is_left(old: KnownEvent, node: NodeFacts, context: PassContext) -> bool:
@@ -279,47 +266,34 @@ def _with_met(starts: list[PlatformStart], found: Survey | None, context: PassCo
     return [replace(start, met=met) if start is first else start for start in starts]
 
 
-def _with_deadline(record: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
-    if step.begun or record.facts.deadline_passed or context.settings.mode is Mode.OBSERVE:
-        return record
-    if all(event.event.started for event in step.view.urgent):
-        return record
-    known = record.events or tuple(cases.known(event.event) for event in step.view.present if event.asks)
-    return replace(record, events=known, facts=replace(record.facts, deadline_passed=context.second))
-
-
-def _with_times(record: CaseRecord, told: CaseRecord, step: CaseStep, context: PassContext) -> CaseRecord:
+def _with_times(
+    record: CaseRecord, told: CaseRecord, schedule: CaseSchedule | None, context: PassContext
+) -> CaseRecord:
     """Return the record with the time of its first sight, and of its first drain as planned and as begun.
 
     `told` is the record as this pass read it. They are set only where the record changes anyway. A case that
-    has facts before it opens was seen earlier, and nobody wrote down when.
+    has facts before it opens was seen earlier, and nobody wrote down when. Each pass plans the start of the
+    drain, and the record keeps one: of when the events of the case were new, or else of when it begins.
     """
-    facts, announced = record.facts, None
     if not record.open:
         return record
+    facts, announced = record.facts, None
     if not told.open and not told.facts.any:
         announced = context.second
-    began = record.drain.since if record.drain is not None and told.drain is None else None
+    begins = record.drain is not None and told.drain is None
+    fresh = record.drain is None and (record.state is not told.state or record.events != told.events)
+    planned = facts.planned
+    if (
+        schedule is not None
+        and schedule.planned_start is not None
+        and (fresh or (planned is None and begins))
+    ):
+        planned = schedule.planned_start.replace(microsecond=0)
+    began = record.drain.since if begins and record.drain is not None else None
     times = replace(
-        facts,
-        announced=facts.announced or announced,
-        planned=_planned(record, told, step.schedule),
-        drain_began=facts.drain_began or began,
+        facts, announced=facts.announced or announced, planned=planned, drain_began=facts.drain_began or began
     )
     return replace(record, facts=times)
-
-
-def _planned(record: CaseRecord, told: CaseRecord, schedule: CaseSchedule | None) -> datetime | None:
-    """Return the planned start of the first drain: each pass makes a plan, and the record keeps one.
-
-    It is the one that was made when the events of the case were new, or else the one with which it starts.
-    """
-    before = record.facts.planned
-    if schedule is None or schedule.planned_start is None:
-        return before
-    fresh = record.drain is None and (record.state is not told.state or record.events != told.events)
-    starts = before is None and record.drain is not None and told.drain is None
-    return schedule.planned_start.replace(microsecond=0) if fresh or starts else before
 
 
 def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:
@@ -331,24 +305,30 @@ def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:
     return told.facts.deadline_passed is not None
 
 
-def _forecast(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast | None:
+def _forecast(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Forecast | None:
     """Return the forecast that the node will not be drained in time, None if it will be.
 
     With another cause it is another forecast. In mode Observe nothing is ours to miss. What the platform has
     started is no forecast: if pods are on the node, it is missed, and `_warnings` says so.
     """
-    planned = step.schedule
+    planned, record = decision.schedule, decision.record
     if planned is None or context.settings.mode is Mode.OBSERVE:
         return None
-    if step.begun and planned.missed and not (planned.by_pods or planned.stopped):
+    if decision.begun and planned.missed and not (planned.by_pods or planned.stopped):
         return None
     dated = [judged for judged in node.current if judged.times is not None and not judged.event.started]
-    ahead = [judged for judged in dated if step.after.facts.start_of(judged.event) is None]
-    known = node.case.facts.will_be_missed
-    if not ahead and (planned.missed or known is None or known.over is None):
-        return None
+    ahead = [judged for judged in dated if record.facts.start_of(judged.event) is None]
+    known, warned = node.case.facts.will_be_missed, node.case.facts.warned
     if not planned.missed:
-        return _taken_back(step, node, context)
+        # That a forecast of which people were warned is over stays in the record of an open case, because
+        # nothing else says that it was taken back.
+        if known is None or planned.planned_start is None or (not ahead and known.over is None):
+            return None
+        if known.over is not None:
+            return known if record.open or NO_LONGER_MISSED not in warned else None
+        return replace(known, over=context.second) if WILL_BE_MISSED in warned else None
+    if not ahead:
+        return None
     # After the deadline the reason is what it was: that it has passed now is no news.
     passed = all(judged.deadline is not None and judged.deadline <= context.now for judged in ahead)
     if known is not None and known.over is None and (passed or known.cause == planned.cause):
@@ -361,44 +341,6 @@ def _forecast(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast
     left = max((latest or context.second) - context.second, timedelta())
     warns = context.second + min(WARNED_AFTER, left / 3)
     return Forecast(planned.cause, context.second, warns.replace(microsecond=0))
-
-
-def _taken_back(step: CaseStep, node: NodeFacts, context: PassContext) -> Forecast | None:
-    """Return the forecast of which people were warned and which is over, None if there is none.
-
-    It stays in the record of an open case, because nothing else says that it was taken back.
-    """
-    known, planned, warned = node.case.facts.will_be_missed, step.schedule, node.case.facts.warned
-    if known is None or planned is None or planned.planned_start is None:
-        return None
-    if known.over is not None:
-        return known if step.after.open or NO_LONGER_MISSED not in warned else None
-    return replace(known, over=context.second) if WILL_BE_MISSED in warned else None
-
-
-def _with_forecast(record: CaseRecord, forecast: Forecast | None) -> CaseRecord:
-    """Return the record with the forecast that holds now. Of another one no warning was sent yet."""
-    facts = record.facts
-    if facts.will_be_missed == forecast:
-        return record
-    warned = tuple(reason for reason in facts.warned if reason not in (WILL_BE_MISSED, NO_LONGER_MISSED))
-    return replace(record, facts=replace(facts, warned=warned, will_be_missed=forecast))
-
-
-def _foretold(forecast: Forecast | None, step: CaseStep, context: PassContext) -> Iterator[Notice]:
-    """Yield the Event about a forecast that has held for long enough, or about the end of one."""
-    if forecast is None or step.schedule is None:
-        return
-    once = f"{to_text(forecast.since)} {forecast.cause}"
-    if forecast.over is not None:
-        yield Notice(NO_LONGER_MISSED, step.schedule.outlook, once=f"{to_text(forecast.over)} {once}")
-    elif forecast.is_due(context.now):
-        yield Notice(WILL_BE_MISSED, step.schedule.outlook, NoticeType.WARNING, once=once)
-
-
-def _noted(record: CaseRecord, sent: Iterable[Notice]) -> CaseRecord:
-    warned = dict.fromkeys((*record.facts.warned, *(notice.reason for notice in sent)))
-    return replace(record, facts=replace(record.facts, warned=tuple(warned)))
 
 
 def _warnings(

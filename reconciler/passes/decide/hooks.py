@@ -7,74 +7,61 @@ process reports it once more rather than not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from msgspec import Struct
+from collections.abc import Container, Iterable, Iterator
 
 from reconciler.calendar.values import format_duration
-from reconciler.model.hooks import HookEnd, HookRecord, HookRun, HookStep
+from reconciler.model.hooks import HookEnd, HookRecord, HookStep
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
+from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import hooks as engine
-from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.people import HOOKS_DONE
 from reconciler.profiles.hooks import HookCase, Waiting, present_hooks
-from reconciler.profiles.state_machine import Walk
 
 HOOK_TIMED_OUT = "HookTimedOut"
 
 _CODES = frozenset(check.name for check in HOOKS_DONE.values())
 
 
-class Hooked(Struct, frozen=True):
-    """The record with the node's hooks after this pass, and what holds the node, with its hooks.
+def follow_hooks(
+    decision: CaseDecision, node: NodeFacts, alone: Container[str], context: PassContext
+) -> Hold | None:
+    """Add to the decision the hooks of the steps that are next; return how they hold a drain that goes on.
 
-    `drain` is what a `pre-drain` hook holds of a drain that goes on; it is not one of `holds`. `runs` are the
-    hooks of the settings that are to be run. `over` are the hooks that the pass has read and that have ended.
+    `alone` are the checks of which each is all that keeps a step from being taken.
     """
-
-    record: CaseRecord
-    holds: tuple[Hold, ...]
-    drain: Hold | None = None
-    runs: tuple[HookRun, ...] = ()
-    over: tuple[HookRecord, ...] = ()
-
-
-def follow_hooks(node: NodeFacts, walked: Walk, view: CaseView, context: PassContext) -> Hooked:
-    """Return the record and the holds of the state machine, with the hooks of the steps that are next."""
-    record, in_maintenance = walked.effects.record, walked.state is State.IN_MAINTENANCE
+    in_maintenance = decision.state is State.IN_MAINTENANCE
     if not in_maintenance and not node.case.hooks:
-        return Hooked(record, walked.holds)
+        return None
     hooks = present_hooks(node.read, context.settings)
-    before = HookCase(node.case, view, context.settings, context.now)
+    before = HookCase(node.case, decision.view, context.settings, context.now)
     present = {hook.id for hook in hooks}
-    over = tuple(entry for entry in engine.ended(before) if entry.id in present)
+    decision.hooks_over = tuple(entry for entry in engine.ended(before) if entry.id in present)
     if not in_maintenance:
-        return Hooked(record, walked.holds, over=over)
-    steps = frozenset(_next_steps(record, view, walked))
-    asked = replace(before, record=engine.begun(record, hooks, steps, context.second))
+        return None
+    drain, steps = decision.record.drain, set[HookStep]()
+    if drain is not None and drain.done is None:
+        steps.add(HookStep.PRE_DRAIN)
+    if engine.follows_drain(decision.record, decision.view):
+        steps.add(HookStep.POST_DRAIN)
+    if HOOKS_DONE[HookStep.PRE_UNCORDON].name in alone:
+        steps.add(HookStep.PRE_UNCORDON)
+    asked = replace(before, record=engine.begun(decision.record, hooks, steps, context.second))
     asked = replace(asked, record=replace(asked.record, hooks=engine.ended(asked)))
     waiting = {step: engine.waiting(step, hooks, asked) for step in HookStep}
-    runs = engine.runs(node.read, asked)
     # What the checks say of a hook whose step is not next holds nothing yet.
-    holds = [hold for hold in walked.holds if hold.code not in _CODES]
+    holds = [hold for hold in decision.holds if hold.code not in _CODES]
     for step in (HookStep.POST_DRAIN, HookStep.PRE_UNCORDON):
         holds += _hold(node.name, step, waiting[step], asked)
-    drain = drain_hold(node.name, waiting[HookStep.PRE_DRAIN], asked)
-    return Hooked(asked.record, tuple(holds), drain, runs, over)
-
-
-def _next_steps(record: CaseRecord, view: CaseView, walked: Walk) -> Iterator[HookStep]:
-    drain = record.drain
-    if drain is not None and drain.done is None:
-        yield HookStep.PRE_DRAIN
-    if engine.follows_drain(record, view):
-        yield HookStep.POST_DRAIN
-    if HOOKS_DONE[HookStep.PRE_UNCORDON].name in walked.alone:
-        yield HookStep.PRE_UNCORDON
+    decision.record, decision.holds, decision.hooks = (
+        asked.record,
+        tuple(holds),
+        engine.runs(node.read, asked),
+    )
+    return drain_hold(node.name, waiting[HookStep.PRE_DRAIN], asked)
 
 
 def _hold(node: str, step: HookStep, waiting: Iterable[Waiting], asked: HookCase) -> Iterator[Hold]:
@@ -97,12 +84,12 @@ def timed_out(over: Iterable[HookRecord], record: CaseRecord, context: PassConte
 
     `record` is the case after this pass. If it ends, its hooks are `over`, those that the pass has read.
     """
-    found = {(each.id, each.since): each for each in (*over, *record.hooks) if _untold(each)}
-    return tuple(_notice(each, context) for each in found.values())
-
-
-def _untold(entry: HookRecord) -> bool:
-    return entry.end is HookEnd.TIMED_OUT and not entry.told
+    untold = {
+        (each.id, each.since): each
+        for each in (*over, *record.hooks)
+        if each.end is HookEnd.TIMED_OUT and not each.told
+    }
+    return tuple(_notice(each, context) for each in untold.values())
 
 
 def _notice(entry: HookRecord, context: PassContext) -> Notice:

@@ -10,16 +10,17 @@ from reconciler.model.holds import INTERNAL
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.moments import has_come
 from reconciler.model.node import HOSTED_LABEL, Node
-from reconciler.model.plan import Actions, DrainState, Hold, NodePlan
+from reconciler.model.plan import Actions, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Replaced, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import node_write
+from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, running
 from reconciler.passes.decide.facts import pods_staying, with_starts
 from reconciler.passes.decide.known import broken
-from reconciler.passes.decide.planned import Decided, hold, node_plan, plan_of, remembering, repeated
+from reconciler.passes.decide.planned import hold, node_plan, plan_of, remembering, repeated
 from reconciler.passes.decide.scheduling import as_held, brought_forward, schedule_beside
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts
@@ -74,8 +75,8 @@ def _leave(
     progress.drains += holds_slot(drained)
     if running(drained) and not is_stuck(drained, None, context.now):
         progress.undrained += read.name != context.snapshot.itself.node
-    decided = Decided(node.state, node.case if node.record else None, (held,))
-    return node_plan(node, None, decided, Actions(undone=undone), DrainState(progress=drained), context)
+    decision = CaseDecision(node.state, node.case, (held,), progress=drained)
+    return node_plan(decision, node, Actions(undone=undone), context)
 
 
 def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts: Parts) -> NodePlan:
@@ -124,13 +125,22 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         held = as_held(schedule, holds, context.now)
         if held is not None:
             progress.schedules[read.name] = held
-    drain = follow_drain(node, record, walked, view, context, progress)
-    if drain.order is not None:
-        order = drain.order
+    decision = CaseDecision(
+        walked.state,
+        walked.effects.record,
+        walked.holds,
+        record,
+        view,
+        walked.answers,
+        walked.transitions,
+        walked.effects,
+        progress.schedules.get(read.name),
+    )
+    follow_drain(decision, node, walked.alone, context, progress)
+    if decision.drain is not None:
         for decider in progress.deciders:
-            order = decider.order(order, node, context)
-        drain = replace(drain, order=order)
-    plan = plan_of(node, walked, drain, context, parts)
+            decision.drain = decider.order(decision.drain, node, context)
+    plan = plan_of(decision, node, context, parts)
     if spaced:
         plan = replace(plan, todo=replace(plan.todo, spaced=True))
     for decider in progress.deciders:
@@ -171,8 +181,8 @@ def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Part
         stop_drain=running(drained),
         publications=signs.writes,
     )
-    decided = Decided(node.state, node.case if node.record else None, (because,))
-    return node_plan(node, None, decided, todo, DrainState(progress=drained), context)
+    decision = CaseDecision(node.state, node.case, (because,), progress=drained)
+    return node_plan(decision, node, todo, context)
 
 
 def _account(

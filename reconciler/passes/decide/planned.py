@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from reconciler.model.case_outcome import outcome_of
-from reconciler.model.drains import Blocker, DrainOrder, DrainProgress, KeptPods
+from reconciler.model.drains import KeptPods
 from reconciler.model.event import Answer, Kind
 from reconciler.model.holds import DISMISSED, EVENT_READABLE, IN_TIME, NODE_WRITABLE
 from reconciler.model.moments import to_text
@@ -18,209 +18,136 @@ from reconciler.model.record import CaseRecord, Record, State, shown_labels, to_
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
-from reconciler.passes.decide.facts import CaseStep, left_by_case, tell
-from reconciler.passes.decide.hooks import Hooked, timed_out
+from reconciler.passes.decide.decision import CaseDecision
+from reconciler.passes.decide.facts import left_by_case, tell
+from reconciler.passes.decide.hooks import timed_out
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import NodeSigns, Standing
 from reconciler.profiles import case as cases
 from reconciler.profiles.hooks import told
-from reconciler.profiles.state_machine import Walk
 from reconciler.starts.budget import pool_of
 
 
-class NodeDrain(Struct, frozen=True):
-    """The drain of a node after this pass, and the case for which it is.
-
-    `order` is for the drainer, `kept` are the pods that stay, `shown` is the progress for the plan, `stop` is
-    whether a drain has to stop.
-    """
-
-    case: CaseStep
-    order: DrainOrder | None
-    kept: tuple[Blocker, ...]
-    notices: tuple[Notice, ...]
-    shown: DrainProgress | None
-    stop: bool
-    hooks: Hooked
-
-
-class Decided(Struct, frozen=True):
-    """A node after the pass: its state, its profile's data, what holds it, and the case that ended."""
-
-    state: State
-    record: CaseRecord | None
-    holds: tuple[Hold, ...]
-    ended: CaseRecord | None = None
-
-
-def plan_of(node: NodeFacts, walked: Walk, drain: NodeDrain, context: PassContext, parts: Parts) -> NodePlan:
+def plan_of(decision: CaseDecision, node: NodeFacts, context: PassContext, parts: Parts) -> NodePlan:
     """Return the plan with what the case has to say, its signs, and its patches."""
-    case = drain.case
-    telling = tell(case, node, context)
-    record = telling.record
-    over = timed_out(drain.hooks.over, record, context)
-    noted = telling.noted
+    effects = decision.effects
+    assert effects is not None
+    tell(decision, node, context)
+    record = decision.record
+    over = timed_out(decision.hooks_over, record, context)
     if over and record.open:
-        noted = told(noted or record)
-    draining = drain.order is not None
+        decision.noted = told(decision.noted or record)
     standing = Standing(
-        walked.state,
+        decision.state,
         record,
-        case.view,
-        case.holds,
-        draining=draining,
+        decision.view,
+        decision.holds,
+        draining=decision.drain is not None,
         # A cordon of this pass comes too late for what was drained before it.
-        cordoned=node.read.unschedulable and walked.effects.node.unschedulable,
+        cordoned=node.read.unschedulable and effects.node.unschedulable,
         acknowledgements=node.acknowledgements,
     )
     signs = parts.signs(node.read, standing, context)
-    write = node_patch(node, walked, record, signs, context)
+    decision.holds = (*decision.holds, *signs.holds)
+    write = node_patch(node, effects.node, record, signs, context)
     beside = node.workflows.todo if node.workflows is not None else Actions()
+    notices = (*effects.notices, *decision.notices, *signs.notices, *decision.news)
     todo = replace(
         beside,
         write=write,
-        drain=drain.order,
-        stop_drain=drain.stop,
-        perform=walked.effects.perform or signs.request,
-        machine=walked.effects.machine,
-        notices=(*beside.notices, *walked.effects.notices, *drain.notices, *signs.notices, *telling.fresh),
+        drain=decision.drain,
+        stop_drain=decision.stop_drain,
+        perform=effects.perform or signs.request,
+        machine=effects.machine,
+        notices=(*beside.notices, *notices),
         publications=signs.writes,
-        hooks=drain.hooks.runs,
-        pending=(*telling.pending, *over),
-        noted=second_patch(node, write, noted, context) if noted is not None else None,
+        hooks=decision.hooks,
+        pending=(*decision.pending, *over),
+        noted=second_patch(node, write, decision.noted, context) if decision.noted is not None else None,
     )
-    decided = Decided(walked.state, record, (*case.holds, *signs.holds), telling.ended)
-    shown = _drain_state(node, record, drain.kept, drain.shown, context)
-    return node_plan(node, walked, decided, todo, shown, context)
+    return node_plan(decision, node, todo, context)
 
 
-def _drain_state(
-    node: NodeFacts,
-    record: CaseRecord,
-    kept: tuple[Blocker, ...],
-    shown: DrainProgress | None,
-    context: PassContext,
-) -> DrainState:
-    """Return how far the drain is; one that is done names the pods that are still there."""
-    drain = record.drain
-    if drain is None or drain.done is None or not (drain.kept.count or drain.kept.coming):
-        return DrainState(kept, shown)
-    stays = drain.kept
-    found = left_by_case(record, cases.allowed(record), node, shown, context)
-    if found is not None:
-        kept, stays = found.kept, KeptPods.of(found.kept, stays.coming)
-    return DrainState(kept, shown, stays=stays.words(node.name) if stays.count or stays.coming else "")
-
-
-def node_plan(
-    node: NodeFacts,
-    walked: Walk | None,
-    after: Decided,
-    todo: Actions,
-    draining: DrainState,
-    context: PassContext,
-) -> NodePlan:
-    """Return the plan of a node; `walked` is None if the node must not be changed."""
+def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: PassContext) -> NodePlan:
+    """Return the plan of a node: what is decided and done, and what holds it."""
     read, step = node.read, node.workflows or WorkflowStep(node.read, node.record)
-    readings = node.assessment.readings
+    readings, record = node.assessment.readings, decision.record
     silent = [reading for reading in readings if reading.answer is Answer.UNKNOWN and reading.installed]
+
+    # A drain that is done names the pods that are still there.
+    kept, stays, drain = decision.kept, "", record.drain
+    if decision.effects is not None and drain is not None and drain.done is not None:
+        left = drain.kept
+        if left.count or left.coming:
+            found = left_by_case(record, cases.allowed(record), node, decision.progress, context)
+            if found is not None:
+                kept, left = found.kept, KeptPods.of(found.kept, left.coming)
+            stays = left.words(node.name) if left.count or left.coming else ""
+
+    holds = decision.holds
+    if decision.state is not State.IN_MAINTENANCE:
+        current = cases.not_dismissed(record, node.judged)
+        if any(event.asks and event not in current for event in node.judged):
+            words = cases.dismissed_words(record, context.now)
+            reason = f"{words}; {context.keys.release(node.name)} lets the reconciler drain it again"
+            holds = (*holds, DISMISSED.on(node.name, reason))
+    # A patch that only shows something to other tools, or only records a fact, is no action. The end of a
+    # drain also changes what is known of its pods.
+    tells = record.facts != node.case.facts and record.drain == node.case.drain and not decision.transitions
+    tells = tells and todo.drain is None and not todo.stop_drain
+    if not holds and (tells or not todo.any):
+        # Law 7: no event without an action or a hold. These come from no check.
+        unspoken = [
+            IN_TIME.on(node.name, event.because)
+            if event.asks
+            else EVENT_READABLE.on(node.name, event.because, event.until)
+            for event in node.judged
+            if (event.asks and not event.starts) or (not event.asks and event.event.kind is Kind.UNKNOWN)
+        ]
+        holds = tuple(dict.fromkeys(unspoken))
+    outcome, before = outcome_of(decision.ended or record), outcome_of(node.case)
+    bad = outcome is not None and not outcome.result.good
+    known = record if decision.effects is not None or node.record is not None else None
     return NodePlan(
         node=read.name,
         zone=read.zone,
         pool=pool_of(read),
         before=worst_of(node.state, step.before),
-        after=worst_of(after.state, *(report.after for report in step.reports)),
+        after=worst_of(decision.state, *(report.after for report in step.reports)),
         events=node.judged,
-        checks=walked.answers if walked else (),
-        transitions=(*step.transitions, *(walked.transitions if walked else ())),
-        holds=(*step.holds, *_holds(node, walked, after, todo, context)),
+        checks=decision.answers,
+        transitions=(*step.transitions, *decision.transitions),
+        holds=(*step.holds, *holds),
         status=NodeStatus(
             read.unschedulable,
             tuple((reading.source, reading.because) for reading in silent),
             node.urgency,
             node.instructions,
         ),
-        record=after.record,
+        record=known,
         todo=todo,
-        draining=draining,
-        ended=after.ended,
+        draining=DrainState(kept, decision.progress, stays=stays),
+        ended=decision.ended,
         uid=read.uid,
         workflows=step.reports,
-        struck=_is_struck(node.case, after.ended or after.record),
+        # The record that the pass read does not say it yet.
+        struck=bad and (before is None or outcome is None or before.result is not outcome.result),
     )
 
 
-def _is_struck(before: CaseRecord, after: CaseRecord | None) -> bool:
-    """Whether a case is late or missed after this pass, and the record that the pass read does not say so."""
-    found = outcome_of(after) if after is not None else None
-    if found is None or found.result.good:
-        return False
-    known = outcome_of(before)
-    return known is None or known.result is not found.result
-
-
-def _holds(
-    node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions, context: PassContext
-) -> tuple[Hold, ...]:
-    """Return what holds the node.
-
-    A patch that only shows something to other tools, or only records a fact, is no action.
-    """
-    acts = todo.any and not _only_tells(node, walked, after, todo)
-    left = _left_by_hand(node, after, context)
-    if after.holds or acts or left:
-        return (*after.holds, *left)
-    return _unspoken_holds(node)
-
-
-def _left_by_hand(node: NodeFacts, after: Decided, context: PassContext) -> tuple[Hold, ...]:
-    """Return the hold of a node on which an event that requires a drain is ignored, none for any other."""
-    record = after.record
-    if record is None or after.state is State.IN_MAINTENANCE:
-        return ()
-    current = cases.not_dismissed(record, node.judged)
-    if not any(event.asks and event not in current for event in node.judged):
-        return ()
-    words = cases.dismissed_words(record, context.now)
-    reason = f"{words}; {context.keys.release(node.name)} lets the reconciler drain it again"
-    return (DISMISSED.on(node.name, reason),)
-
-
-def _only_tells(node: NodeFacts, walked: Walk | None, after: Decided, todo: Actions) -> bool:
-    moved = walked is not None and walked.transitions
-    record = after.record
-    # The end of a drain also changes what is known of its pods.
-    facts = record is not None and record.facts != node.case.facts and record.drain == node.case.drain
-    return facts and not moved and todo.drain is None and not todo.stop_drain
-
-
-def _unspoken_holds(node: NodeFacts) -> tuple[Hold, ...]:
-    """Return the holds that do not come from a check:
-
-    law 7 requires one for every event without an action.
-    """
-    holds = []
-    for event in node.judged:
-        if event.asks and not event.starts:
-            holds.append(IN_TIME.on(node.name, event.because))
-        elif not event.asks and event.event.kind is Kind.UNKNOWN:
-            holds.append(EVENT_READABLE.on(node.name, event.because, event.until))
-    return tuple(dict.fromkeys(holds))
-
-
 def node_patch(
-    node: NodeFacts, walked: Walk, case: CaseRecord, signs: NodeSigns, context: PassContext
+    node: NodeFacts, after: Node, case: CaseRecord, signs: NodeSigns, context: PassContext
 ) -> NodeWrite | None:
     """Return the node's only patch, None if nothing changes.
 
-    `case` is the profile's data after this pass. The annotations and labels in `signs` are for other tools,
-    and part of the same patch.
+    `after` is the node as the triggers leave it, `case` the profile's data after this pass. The annotations
+    and labels in `signs` are for other tools, and part of the same patch.
     """
     read, keys = node.read, context.keys
     record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
     step = node.workflows or WorkflowStep(read, node.record)
-    labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, walked.effects.node.labels)}
+    labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, after.labels)}
     labels |= _shown(read, record, context)
     labels |= signs.labels
     if node.workflows is not None and step.readable and context.settings.keys.state_label:
@@ -241,7 +168,7 @@ def node_patch(
     if keys.said_before in read.annotations and not case.open:
         annotations[keys.said_before] = None
     annotations |= read.uid_change(keys.prefix)
-    closed = walked.effects.node.unschedulable
+    closed = after.unschedulable
     unschedulable = closed if closed != read.unschedulable else None
     lists = _list_changes(read, step.node)
     if not (labels or annotations or read.copied or unschedulable is not None or lists.any):
