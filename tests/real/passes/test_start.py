@@ -23,7 +23,7 @@ OFF = {
     *("reconciler.settings.check_types", "reconciler.settings.trigger_types"),
     *("reconciler.settings.notify_types", "reconciler.kubernetes.cloud_provider", "rich.console"),
 }
-OF_WORKFLOWS = {f"reconciler.features.workflows{part}" for part in ("", ".feature", ".process")}
+OF_WORKFLOWS = {f"reconciler.features.workflows{part}" for part in ("", ".feature", ".holds", ".process")}
 
 
 def test_a_sweep_with_default_settings_loads_nothing_of_what_is_off(scene: Scene, tmp_path: Path) -> None:
