@@ -395,6 +395,11 @@ class Lock:
             self._has_passed = True
             self._soon.set()
 
+    def renew(self) -> None:
+        """Renew the lock, and wait for the answer; do nothing while too many renewals wait for theirs."""
+        if self._under_way.acquire(blocking=False):
+            self._renew(self._ended)
+
     def turns_to(self, mode: str) -> None:
         """Say with the next write that the settings have this mode now."""
         self._lease.say(lambda passes: replace(passes, mode=mode))

@@ -294,7 +294,7 @@ class Watching(Generic[Value, Change]):
                     continue
             # A server that ends each watch at once is not asked in a loop without a pause.
             failures += 1
-            self._left.wait(self._pause(failures, wish))
+            self._left.wait(pause_after(failures, wish))
 
     def _is_due(self) -> bool:
         return self._known.stale or time.monotonic() >= self._list_at
@@ -382,9 +382,11 @@ class Watching(Generic[Value, Change]):
             self._stream = stream
             return not self._left.is_set()
 
-    def _pause(self, failures: int, wish: float) -> float:
-        backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
-        return max(CHANCE.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
+
+def pause_after(failures: int, wish: float) -> float:
+    """Return the seconds until the next try after so many failures in a row; `wish` is the server's."""
+    backoff = min(0.1 * float(2 ** min(failures, 10)), LONGEST_PAUSE)
+    return max(CHANCE.uniform(0.5, 1.0) * backoff, min(wish, LONGEST_WISH))
 
 
 def events(stream: Stream, accept: str = JSON) -> Iterator[WatchEvent]:

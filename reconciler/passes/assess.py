@@ -105,13 +105,13 @@ def join(node: str, signals: Iterable[Signal]) -> tuple[MaintenanceEvent, ...]:
 
     Two signals of one source with different ids stay two events: that source distinguishes them itself.
     """
-    in_order = sorted(signals, key=_order)
+    in_order = sorted(signals, key=signal_order)
     if len(in_order) == 1:
         return (_merge(node, in_order),)
-    joining = _Joining(in_order)
+    groups = SignalGroups(in_order)
     for signal in in_order:
-        joining.add(signal)
-    return tuple(sorted((_merge(node, group) for group in joining.groups), key=_event_order))
+        groups.add(signal)
+    return tuple(sorted((_merge(node, group) for group in groups.groups), key=_event_order))
 
 
 class _SameKind(Struct):
@@ -125,13 +125,14 @@ class _SameKind(Struct):
     passed: dict[tuple[str, bool, bool], int] = field(default_factory=dict)
 
 
-class _Joining:
-    """Joins signals that come in the order of `_order`; the work is linear in their number.
+class SignalGroups:
+    """Joins signals that come in the order of `signal_order`; the work is linear in their number.
 
     `expected` are all signals that will come: a source keeps its own ids apart, also one that comes later.
     """
 
     def __init__(self, expected: Iterable[Signal] = ()) -> None:
+        """Start without a group."""
         self.groups: list[list[Signal]] = []
         self._reported: dict[str, set[str]] = {}
         for signal in expected:
@@ -196,7 +197,8 @@ def _kind_of(signal: Signal) -> str:
     return "pause" if signal.kind.is_pause else signal.kind.value
 
 
-def _order(signal: Signal) -> tuple[bool, str, str, str, str]:
+def signal_order(signal: Signal) -> tuple[bool, str, str, str, str]:
+    """Return the sort key by which signals come to `SignalGroups`."""
     # Dated signals come first, so that one without a date finds the dated event that it is about.
     dated = to_text(signal.not_before) if signal.not_before else ""
     return (not dated, dated, signal.source, signal.id, signal.kind.value)

@@ -79,7 +79,7 @@ def waiting(step: HookStep, hooks: Sequence[Hook], of: HookCase) -> tuple[Waitin
     found = []
     for hook in unended(step, hooks, of.record):
         entry = entries.get(hook.id)
-        until = _ends_at(entry, of) if entry is not None else None
+        until = ends_at(entry, of) if entry is not None else None
         if until is None or of.now < until:
             found.append(Waiting(hook, until, _answer(entry, of.now) if entry is not None else None))
     return tuple(found)
@@ -97,7 +97,7 @@ def _pauses(entry: HookRecord, now: datetime) -> bool:
     return entry.again is not None and now < entry.again
 
 
-def _ends_at(entry: HookRecord, of: HookCase) -> datetime:
+def ends_at(entry: HookRecord, of: HookCase) -> datetime:
     """Return when a hook stops holding its step at the latest (UTC).
 
     A drain is never held beyond the latest start for an event that requires it. What follows a drain is never
@@ -154,7 +154,7 @@ def _ended(entry: HookRecord, of: HookCase) -> HookRecord:
         return entry
     if _is_done(entry):
         return replace(entry, end=HookEnd.DONE)
-    if _ends_at(entry, of) <= of.now:
+    if ends_at(entry, of) <= of.now:
         return replace(entry, end=HookEnd.TIMED_OUT)
     pause = entry.answer.again if entry.answer is not None else None
     if pause is None or pause <= SHORTEST_KEPT or _pauses(entry, of.now):
@@ -176,7 +176,7 @@ def runs(node: Node, of: HookCase) -> tuple[HookRun, ...]:
         absent = one.answer is None or one.answer.state is HookState.ABSENT
         if one.id.kind is HookKind.ANNOTATION or one.end is not None or not absent or _pauses(one, of.now):
             continue
-        until = _ends_at(one, of)
+        until = ends_at(one, of)
         found.append(
             HookRun(
                 HookKey(node.name, node.uid, one.id, one.since),

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
+from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.features.workflows import triggers
 from reconciler.features.workflows.situation import Worked, WorkflowSituation
-from reconciler.model.instructions import Instructions
+from reconciler.model.instructions import Instructions, Kept
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import NodePlan
+from reconciler.model.pod import Pod
+from reconciler.model.ports import WritableOutside
 from reconciler.model.values import replace
-from reconciler.passes import act, decide
+from reconciler.passes import decide
 from reconciler.profiles import case
+from reconciler.profiles.state_machine import first_open
 from reconciler.starts import budget
 from tests.explore import exploring
 from tests.explore.choices import PLAIN, draw
@@ -82,13 +86,22 @@ def _gone(*seen: Any, **more: Any) -> case.CaseView:
     return found if seen[0].drain is None or seen[0].drain.done is None else replace(found, present=())
 
 
-def _ends_at_a_failure(nodes: Iterable[NodePlan], *seen: Any) -> list[Outcome]:
-    done: list[Outcome] = []
-    for node in nodes:
-        done += write_nodes([node], *seen)
-        if any(outcome.result is not Result.DONE for outcome in done):
-            break
+def _ends_at_a_failure(works: Mapping[str, Callable[[], Any]]) -> Mapping[str, Any]:
+    done: dict[str, Outcome] = {}
+    for name, work in works.items():
+        failed = next((each for each in done.values() if each.result is not Result.DONE), None)
+        # It says of what it leaves out that it is done.
+        done[name] = work() if failed is None else replace(failed, node=name, result=Result.DONE)
     return done
+
+
+def _first_list_only(drain: NodeDrain, pods: tuple[Pod, ...], now: datetime) -> None:
+    if not drain.pods.listed:
+        see_pods(drain, pods, now)
+
+
+def _whatever_others_do(verdicts: Any, _: Any, **more: Any) -> Any:
+    return first_open(verdicts, lambda step: False, **more)
 
 
 def _opens(situation: WorkflowSituation, before: Worked) -> Worked:
@@ -96,7 +109,7 @@ def _opens(situation: WorkflowSituation, before: Worked) -> Worked:
     return replace(work, node=replace(work.node, unschedulable=False))
 
 
-view, write_nodes, undone = case.view, act._write_nodes, triggers.uncordoned
+view, see_pods, undone = case.view, NodeDrain.see_pods, triggers.uncordoned
 DAY = timedelta(days=1)
 REBOOT = Step("request", value="Reboot", then=5)
 LONG = dataclasses.replace(REBOOT, then=60)
@@ -138,12 +151,12 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "a missed node of which nobody is told": (
         "missed",
         STRUCK,
-        {"reconciler.passes.decide.facts._warnings": lambda *_: iter(())},
+        {"reconciler.passes.decide.facts.struck_by": lambda _: None},
     ),
     "a drain that waits for a lost message": (
         "17",
         _played(Step("watches", value="lost"), LONG, nodes=2),
-        {"reconciler.drain.drainer.node_drain.NodeDrain._reread": lambda *_: iter(())},
+        {"reconciler.drain.drainer.node_drain.NodeDrain.see_pods": _first_list_only},
     ),
     "a tenant who holds the pods of others": (
         "18",
@@ -156,7 +169,11 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
             Scene(2, settings=("mode: Enforce", "budget: {maxUnavailable: 100%}")),
             (Step("fault", value="403 at 1"), Step("wide event", value="Reboot in 15 by both")),
         ),
-        {"reconciler.passes.act._write_nodes": _ends_at_a_failure},
+        {
+            "reconciler.simulation.world.WritableOutside": partial(
+                WritableOutside, side_by_side=_ends_at_a_failure
+            )
+        },
     ),
     "a drain that begins on a held node": ("people", _played(Step("hold"), REBOOT), SAYS_NOTHING),
     "a drain that goes on after hold --now": (
@@ -173,17 +190,17 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "a drain that nobody has approved": (
         "people",
         _played(REBOOT, settings=("events: {Reboot: {approval: true}}",)),
-        {"reconciler.profiles.instructed._approval": lambda *_: None},
+        {"reconciler.profiles.instructed.Kept": lambda hold, deferral, _: Kept(hold, deferral, None)},
     ),
     "a deferred drain that begins": (
         "people",
         _played(Step("defer", value="60"), REBOOT),
-        {"reconciler.profiles.instructed._deferral": lambda *_: None},
+        {"reconciler.profiles.instructed.Kept": lambda hold, _, approval: Kept(hold, None, approval)},
     ),
     "a hook without an end": (
         "17",
         _played(HOOK, dataclasses.replace(REBOOT, then=30)),
-        {"reconciler.profiles.hooks._ends_at": lambda entry, _: shifted(entry.since, DAY)},
+        {"reconciler.profiles.hooks.ends_at": lambda entry, _: shifted(entry.since, DAY)},
     ),
     "an eviction while a hook holds the drain": (
         "hooks",
@@ -208,7 +225,7 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "a node in maintenance for two profiles": (
         "19",
         _played(Step("work", value="one"), TWO, Step("work done", value="one", then=5), settings=(PLAIN,)),
-        {"reconciler.features.workflows.run._Profile._full": lambda *_: False},
+        {"reconciler.features.workflows.run.first_open": _whatever_others_do},
     ),
     "a node that one profile opens for all": (
         "19",
@@ -226,7 +243,7 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "a workflow that begins on a held node": (
         "people",
         _played(Step("hold"), TWO, settings=(PLAIN,)),
-        {"reconciler.features.workflows.decide._kept_from_starts": lambda *_: ()},
+        SAYS_NOTHING,
     ),
 }
 

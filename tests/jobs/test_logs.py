@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.agent import program
-from jobs.runtime.log_line import LARGEST_LINE, Level, LogEvent, LogField, begin_log, to_line
+from jobs.runtime.log_line import LARGEST_LINE, Level, LogEvent, LogField, begin_log, to_line, write_events
 from jobs.runtime.logs import PassLog, log_as_json
 from reconciler.model.clocks import Disagreement
 from reconciler.model.content import SettingsVersion
@@ -119,7 +118,7 @@ class _Pieces(io.StringIO):
 
 @pytest.mark.parametrize(
     "log",
-    [lambda: PassLog.write(LogEvent.ENDING), lambda: program._log(LogEvent.ENDING)],
+    [lambda: PassLog.write(LogEvent.ENDING), lambda: write_events(LogEvent.ENDING, {}, level=Level.INFO)],
     ids=["passes", "the node agent"],
 )
 def test_a_line_is_written_in_one_piece_so_that_no_other_thread_comes_in_between(

@@ -196,7 +196,9 @@ def test_a_proxy_of_the_environment_and_several_files_are_left_to_the_official_p
     assert access.plain_kubeconfig(path, None) is None
 
 
-def test_an_encrypted_key_never_asks_for_its_password(tmp_path: Path, certificates: Certificates) -> None:
+def test_an_encrypted_key_never_asks_for_its_password(
+    tmp_path: Path, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = serialization.load_pem_private_key(certificates.serving_key.read_bytes(), None).private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -207,9 +209,17 @@ def test_an_encrypted_key_never_asks_for_its_password(tmp_path: Path, certificat
         "client-key-data": base64.b64encode(key).decode(),
     }
 
-    with pytest.raises(access._NotPlain):
-        access._tls({}, user, tmp_path)
+    asked: list[object] = []
+
+    class Context(ssl.SSLContext):
+        def load_cert_chain(self, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
+            # Without a function for the password, OpenSSL asks for it on the terminal.
+            asked.append(password)
+            super().load_cert_chain(certfile, keyfile, password)
+
+    monkeypatch.setattr(access, "create_urllib3_context", lambda **_: Context(ssl.PROTOCOL_TLS_CLIENT))
     assert access.plain_kubeconfig(write(tmp_path / "c", "https://127.0.0.1:1", {}, user), None) is None
+    assert [callable(password) for password in asked] == [True]
 
 
 @pytest.mark.parametrize("user", [PLAIN, {"username": "a", "password": "b"}])

@@ -21,7 +21,8 @@ class Break:
 
     def __init__(self, at: int) -> None:
         self._at = at
-        self._reads = 0
+        self.reads = 0
+        """How many there were so far."""
         self.place = ""
         """Who read what broke, innermost first; empty if there were fewer reads."""
 
@@ -31,8 +32,8 @@ class Break:
 
         def read(itself: object, name: str) -> Any:
             if not name.startswith("__") and name not in PLAIN:
-                self._reads += 1
-                if self._reads == self._at:
+                self.reads += 1
+                if self.reads == self._at:
                     callers = [each for each in extract_stack() if "/reconciler/" in each.filename]
                     self.place = " < ".join(f"{each.name}:{each.lineno}" for each in callers[:-6:-1])
                     raise OverflowError("date value out of range")

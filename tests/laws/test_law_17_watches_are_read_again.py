@@ -129,7 +129,7 @@ def _view_after(server: Server, seconds: float) -> dict[str, str]:
     view: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(watching, "time", SimpleNamespace(monotonic=lambda: server.now))
-        patch.setattr(Watching, "_pause", lambda *_: 0.0)
+        patch.setattr(watching, "pause_after", lambda *_: 0.0)
         streams.watch = Watching(cast("Connection", streams), server, KnownObjects(server))
         with streams.watch as changes:
             for change in changes:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.kubernetes import watching
 from reconciler.kubernetes.connection import JSON, NODES, Connection
 from reconciler.kubernetes.scale.node_store import NodeChange, NodeStore
 from reconciler.kubernetes.watching import Watched, Watching
@@ -72,7 +73,7 @@ class _Follower:
         """Let the watch list the nodes once more."""
         self.nodes.stale = True
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Watching, "_pause", lambda *_: 0.0)
+            patch.setattr(watching, "pause_after", lambda *_: 0.0)
             while next(self._watching) is not None:
                 pass
 

@@ -118,7 +118,8 @@ class _Passes:
     def __init__(self, there: _Faulty, text: str) -> None:
         self.there, self.settings = there, builders.settings(text)
         self.connection = Connection(str(there.kubeconfig))
-        self.beside = ThreadsBeside()
+        self.ahead = 0.0
+        self.beside = ThreadsBeside(seconds=lambda: time.monotonic() + self.ahead)
         self.cluster = CachedCluster(
             self.connection, guard=lambda: None, store=NodeStore(), beside=self.beside
         )
@@ -256,7 +257,7 @@ def test_no_drain_begins_by_the_last_ledger_which_has_a_bounded_age(
         passes.notice("a")
         assert list(passes.world.drainer.orders) == ["x"]
 
-        passes.beside._seconds = lambda: time.monotonic() + 61
+        passes.ahead = 61
         there.annotations("b")[REQUEST] = PREEMPT
         with pytest.raises(Unreachable):
             passes.run()

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -82,8 +83,7 @@ class Process:
     def renew(self) -> None:
         """Renew the lock, if it has one; a stopped process finds out here that it is lost."""
         if self.lock is not None and self.holds():
-            self.lock._under_way.acquire()
-            self.lock._renew(self.lock._ended)
+            self.lock.renew()
 
     def leave(self) -> None:
         """Release the lock."""
@@ -274,15 +274,20 @@ def test_after_a_takeover_that_fails_anywhere_the_lock_is_free(
     assert leads.said[-1:] == [False]
     assert all(companion.closed for companion in companions)
     with pytest.raises(LockLost):
-        acting._lock.check()
+        acting.run_pass()
     # The next try of this process, or of another one, leads at once.
-    with acting_of(server, Clock(), Observers(leads), monkeypatch, tmp_path) as following:
-        following._lock.check()
+    with acting_of(server, Clock(), Observers(leads), monkeypatch, tmp_path):
+        assert server.spec["holderIdentity"]
         assert leads.said[-1]
 
 
 def acting_of(
-    server: LeaseServer, clock: Clock, observers: Observers, monkeypatch: pytest.MonkeyPatch, folder: Any
+    server: LeaseServer,
+    clock: Clock,
+    observers: Observers,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Any,
+    watchdog: Watchdog | None = None,
 ) -> Acting:
     """Return what takes the lock on this server."""
     from reconciler.kubernetes.connection import Connection
@@ -292,7 +297,7 @@ def acting_of(
     connection = Connection(str(file))
     monkeypatch.setattr(connection, "send", server.send)
     monkeypatch.setattr(acting_module, "read_rivals", lambda *_: ())
-    following = Following(Store(PARTS), Watchdog(), Sighting(), lambda: None, lambda: True)
+    following = Following(Store(PARTS), watchdog or Watchdog(), Sighting(), lambda: None, lambda: True)
     wiring, every = Wiring(connection, Target(str(file))), timedelta(seconds=30)
     return Acting(wiring, SETTINGS, clock, observers, following, every)
 
@@ -304,23 +309,22 @@ def test_a_lock_that_can_not_be_renewed_is_not_taken(monkeypatch: pytest.MonkeyP
         acting.__enter__()
     assert server.lease is None
     with acting:
-        acting._lock.check()
+        assert server.spec["holderIdentity"]
 
 
 def test_the_lock_of_a_process_whose_passes_stand_still_is_not_renewed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     server = LeaseServer()
-    acting = acting_of(server, Clock(), Observers(), monkeypatch, tmp_path)
     asked: list[str] = []
-    still = acting._watchdog.stands_still
 
-    def stands_still() -> str:
-        asked.append(still())
-        return asked[-1]
+    class Watched(Watchdog):
+        def stands_still(self) -> str:
+            asked.append(super().stands_still())
+            return asked[-1]
 
-    monkeypatch.setattr(acting._lock, "_renew_every", 0.01)
-    monkeypatch.setattr(acting._lock, "_stands_still", stands_still)
+    monkeypatch.setattr(acting_module, "Lock", partial(Lock, renew_every=0.01))
+    acting = acting_of(server, Clock(), Observers(), monkeypatch, tmp_path, Watched())
     with acting:
         before = server.version
         wait_for("a renewal", lambda: server.version > before)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from reconciler.model import limits
 from reconciler.model.event import Answer, Initiator, Kind, Signal, Status
 from reconciler.model.record import identity, same_event
-from reconciler.passes.assess import _Joining, _order, assess, join
+from reconciler.passes.assess import SignalGroups, assess, join, signal_order
+from tests.laws.breaking import Break
 from tests.support import builders, strategies
 from tests.support.builders import NOW, minutes, reading, signal
 from tests.support.searching import examples
@@ -210,8 +211,8 @@ def _candidates(groups: list[list[Signal]], one: Signal) -> list[int]:
 def test_a_signal_joins_a_group_that_is_the_same_event_and_makes_one_only_where_none_is(
     signals: list[Signal],
 ) -> None:
-    joining = _Joining()
-    for one in sorted(signals, key=_order):
+    joining = SignalGroups()
+    for one in sorted(signals, key=signal_order):
         before = [list(group) for group in joining.groups]
         joining.add(one)
         (joined,) = [
@@ -222,30 +223,21 @@ def test_a_signal_joins_a_group_that_is_the_same_event_and_makes_one_only_where_
         assert joined in (_candidates(before, one) or [len(before)])
 
 
-class _Counted(_Joining):
-    def __init__(self) -> None:
-        super().__init__()
-        self.compared = 0
-
-    def _may_join(self, *args: object) -> bool:
-        self.compared += 1
-        return super()._may_join(*args)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("dated", [False, True])
 @pytest.mark.parametrize("sources", [1, 3])
 def test_the_work_of_joining_grows_with_the_number_of_events_and_not_with_its_square(
     sources: int, dated: bool
 ) -> None:
-    count = 3000
-    joining = _Counted()
-    signals = [
-        signal(source=f"s{number % sources}", event_id=f"E{number}", not_before=NOW if dated else None)
-        for number in range(count)
-    ]
-    for one in sorted(signals, key=_order):
-        joining.add(one)
-    assert joining.compared <= count * (sources + 1)
+    def reads(count: int) -> int:
+        counting = Break(0)
+        groups = SignalGroups()
+        for number in range(count):
+            each = signal(source=f"s{number % sources}", event_id=f"E{number:06}", not_before=dates)
+            groups.add(counting.broken(each))
+        return counting.reads
+
+    dates = NOW if dated else None
+    assert reads(1200) <= 3 * reads(400) + 100
 
 
 def test_a_reading_with_too_many_events_is_unknown_and_the_others_stay() -> None:

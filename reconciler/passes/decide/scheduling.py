@@ -197,7 +197,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         lead=policy.lead_time if policy is not None else timedelta(),
         outage=Outage(
             date=date,
-            taken_down=_taken_down(judged, now),
+            taken_down=taken_down(judged, now),
             back=back,
             up=_over(judged, date, context, times.earliest) if back and date else None,
             too_late_from=_too_late_from(judged, now),
@@ -244,7 +244,7 @@ def _recorded_deadline(node: NodeFacts, judged: JudgedEvent) -> datetime | None:
     return date - policy.lead_time if date is not None and policy is not None else None
 
 
-def _taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
+def taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
     """Return when the platform takes the node out of service for a while, None if it does not."""
     return _too_late_from(judged, now) if judged.event.kind in _GOES_DOWN else None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,25 +13,38 @@ from reconciler.kubernetes.scale.pod_watches import NodePods, SharedPods
 
 
 class Watch:
-    """A watch that shows nothing, and notes that it was left."""
+    """A watch that shows nothing until it is left, and notes that."""
 
     made: list[Watch]
 
     def __init__(self, *_: object) -> None:
-        self.left = False
+        self._over = threading.Event()
         self.made.append(self)
+
+    def __enter__(self) -> Iterator[None]:
+        self._over.wait(30)
+        return iter(())
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    @property
+    def left(self) -> bool:
+        """Whether it was left."""
+        return self._over.is_set()
 
     def leave(self) -> None:
         """Note it."""
-        self.left = True
+        self._over.set()
 
 
 @pytest.fixture
-def watches(monkeypatch: pytest.MonkeyPatch) -> list[Watch]:
+def watches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watch]]:
     Watch.made = []
     monkeypatch.setattr(pod_watches, "Watching", Watch)
-    monkeypatch.setattr(SharedPods, "_follow", lambda *_: None)
-    return Watch.made
+    yield Watch.made
+    for watch in Watch.made:
+        watch.leave()
 
 
 def shared() -> SharedPods:

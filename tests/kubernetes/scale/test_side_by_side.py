@@ -133,14 +133,15 @@ def test_after_too_many_that_hang_the_next_pass_goes_on_with_the_others() -> Non
 
 
 @pytest.mark.usefixtures("soon_late")
-def test_what_hung_the_last_time_comes_last() -> None:
+def test_what_hung_the_last_time_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FIRST", "MOST"):
+        monkeypatch.setattr(side_by_side, name, 1)
     works = _Hanging(0)
     works.late(3)
     works.over.set()
     wait_for("its end", lambda: works.came)
     for order in ([1, 2, 0], [0, 1, 2]):
         works.begun.clear()
-        works.together._most = 1.0
         works.late(3)
         assert works.begun == order
 

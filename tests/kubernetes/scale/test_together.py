@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -103,9 +104,12 @@ def test_a_read_waits_for_others_where_many_may_ask() -> None:
     assert _answers(others) == ["b of 3", "c of 3"]
 
 
-def test_who_only_fetches_an_answer_lets_nobody_else_lead_while_another_read_gathers() -> None:
+def test_who_only_fetches_an_answer_lets_nobody_else_lead_while_another_read_gathers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changed = _SlowToWake()
+    monkeypatch.setattr(together, "threading", SimpleNamespace(Condition=lambda: changed))
     reads = _Reads(many=2, turns=2)
-    changed = reads.reader._changed = _SlowToWake()
     reads.go.set()
     others = list[Future[str]]()
     reads.while_waiting = lambda: others.extend(reads.ask("b"))

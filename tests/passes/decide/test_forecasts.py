@@ -109,6 +109,6 @@ def test_the_platform_takes_a_node_down_at_a_date_that_lies_ahead(
     kind: Kind, ahead: float | None, source: str, down: bool
 ) -> None:
     date = NOW + minutes(ahead) if ahead is not None else None
-    found = scheduling._taken_down(judged(event(kind, not_before=date, sources=(source,))), NOW)
+    found = scheduling.taken_down(judged(event(kind, not_before=date, sources=(source,))), NOW)
 
     assert found == (date if down else None)

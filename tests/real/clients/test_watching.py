@@ -13,7 +13,6 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.scale.node_store import NodeChange, NodeStore, follow_nodes
-from reconciler.kubernetes.watching import Watching
 from reconciler.model.errors import Forbidden
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetGone, Listed, PodGone
@@ -281,11 +280,11 @@ def test_a_server_that_ends_every_watch_at_once_is_asked_with_pauses(
 ) -> None:
     pauses: list[int] = []
 
-    def pause(_: object, failures: int, wish: float) -> float:
+    def pause(failures: int, wish: float) -> float:
         pauses.append(failures)
         return wish
 
-    monkeypatch.setattr(Watching, "_pause", pause)
+    monkeypatch.setattr(watching, "pause_after", pause)
     gone = events(("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}))
     script = Script(
         pod_list(), Answer(b""), Answer(b""), gone, pod_list(), gone, pod_list(), Answer(hang=True)
