@@ -9,7 +9,7 @@ from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import kept_records, maintenances, node_writing, workflow_objects
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.reader import AGENT, AGENT_NAMESPACE, NAMESPACE, Reader
+from reconciler.kubernetes.reader import AGENT, AGENT_NAMESPACE, NAMESPACE, PlainReader
 from reconciler.model.polling import MemoryForm
 from reconciler.model.snapshot import Ledger
 from reconciler.model.workflow import HypervisorWrite, LeaseTake
@@ -23,7 +23,7 @@ from reconciler.model.writes import (
 )
 
 
-class Cluster(Reader):
+class Cluster(PlainReader):
     """ClusterReader and ClusterWriter for the API server; safe for threads."""
 
     def __init__(

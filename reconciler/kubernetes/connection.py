@@ -361,6 +361,7 @@ class Connection:
         self.sleep = sleep
         self._reload_lock = threading.Lock()
         self._live = Live()
+        self._seen: tuple[int, ...] | None = None
         self._load()
 
     @property
@@ -404,7 +405,12 @@ class Connection:
         Raises the errors of ClusterError. If the body was not read to its end, the connection is closed.
         """
         name = f"{request.method} {request.path}"
-        self._notice_authority()
+        now = fingerprint(self._authority)
+        if now is not None and now != self._seen:
+            # New connections read the authority's file, which has changed. The idle ones were verified by an
+            # authority that may be trusted no more.
+            self._seen = now
+            self._pool.clear()
         loaded = self._loaded
         try:
             try:
@@ -516,16 +522,6 @@ class Connection:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self._authority, self._seen = access.authority, fingerprint(access.authority)
         bound(self._pool, "kubernetes", self._live)
-
-    def _notice_authority(self) -> None:
-        """Close the idle connections if the authority's file has changed.
-
-        New connections read it. The old ones were verified by an authority that may be trusted no more.
-        """
-        now = fingerprint(self._authority)
-        if now is not None and now != self._seen:
-            self._seen = now
-            self._pool.clear()
 
     def _reload(self, loaded: float) -> bool:
         """Load the credentials again after a 401 or without TLS; return whether to send the request again.

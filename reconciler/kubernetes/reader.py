@@ -50,7 +50,7 @@ AGENT_NAMESPACE = "node-maintenance-agent"
 AGENT = "node-maintenance-agent"
 
 
-class Reader:
+class PlainReader:
     """ClusterReader for the API server; safe for threads."""
 
     def __init__(

@@ -3,7 +3,7 @@
     python -m tests.bench.readers [--nodes 5000] [--rounds 6]
 
 prints time, CPU time, peak memory and number of requests of whole processes, on a real API server. The plain
-way is the same command, with `kubernetes.reader.Reader` in place of `CachedCluster`.
+way is the same command, with `kubernetes.reader.PlainReader` in place of `CachedCluster`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ import os, sys
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
 from jobs import __main__ as program
 from jobs.runtime import outside
-from reconciler.kubernetes.reader import Reader
+from reconciler.kubernetes.reader import PlainReader
 from reconciler.model.ports import AtOnce
 
 def plain(connection, *, namespace, memories, **_):
-    return Reader(connection, namespace=namespace, memories=memories)
+    return PlainReader(connection, namespace=namespace, memories=memories)
 
 outside.CachedCluster, outside.ThreadsBeside = plain, lambda came: AtOnce()
 sys.argv = ["reconciler", "report"]

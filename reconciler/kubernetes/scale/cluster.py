@@ -139,12 +139,12 @@ class CachedCluster(Cluster):
         return followed
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
-        """See Reader."""
+        """See PlainReader."""
         read = partial(super().attached, staying)
         return self._beside.read(("VolumeAttachments of", *sorted(staying)), read)
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
-        """See Reader."""
+        """See PlainReader."""
         # Those of all nodes are many.
         counts = COUNTS if node is not None else 0.0
         of = ("all nodes" if node is None else node, *(("with placement",) if placement else ()))
@@ -152,21 +152,21 @@ class CachedCluster(Cluster):
         return self._beside.read(("pods of", *of), read, counts=counts)
 
     def pods_with(self, label: str) -> tuple[Pod, ...]:
-        """See Reader."""
+        """See PlainReader."""
         what, read = ("pods with the label", label), partial(super().pods_with, label)
         return self._keep(what[0] + label, lambda: self._beside.read(what, read, counts=COUNTS))
 
     def unplaced(self) -> tuple[Pod, ...]:
-        """See Reader."""
+        """See PlainReader."""
         what, read = "pods without a node", super().unplaced
         return self._keep(what, lambda: self._beside.read((what,), read, counts=COUNTS))
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
-        """See Reader."""
+        """See PlainReader."""
         return self._beside.read(("PodDisruptionBudgets",), super().budgets, counts=COUNTS)
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
-        """See Reader."""
+        """See PlainReader."""
         return self._beside.read(("namespaces",), super().namespaces, counts=COUNTS)
 
     def agents(self) -> Agents:
@@ -187,11 +187,11 @@ class CachedCluster(Cluster):
         )
 
     def remediator(self) -> Remediator:
-        """See Reader."""
+        """See PlainReader."""
         return self._keep("remediator", super().remediator)
 
     def server_version(self) -> ServerVersion:
-        """See Reader."""
+        """See PlainReader."""
         return self._keep("server", super().server_version)
 
     def ledger(self) -> Ledger:
@@ -205,33 +205,33 @@ class CachedCluster(Cluster):
         return replace(ledgers.from_data(data, self._memories), as_of=as_of)
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        """See Reader."""
+        """See PlainReader."""
         return self._beside.read(("NodeMaintenance objects", prefix), partial(super().maintenances, prefix))
 
     def lease(self, ref: LeaseRef) -> LeaseSeen | None:
-        """See Reader."""
+        """See PlainReader."""
         return self._beside.read(("the Lease", str(ref)), partial(super().lease, ref))
 
     def hypervisors(self) -> tuple[Hypervisor, ...] | None:
-        """See Reader."""
+        """See PlainReader."""
         return self._beside.read(("Hypervisors",), super().hypervisors)
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """See Reader."""
+        """See PlainReader."""
         what = ("who cordoned", *sorted(node.uid for node in nodes))
         with suppress(Late):
             return self._beside.read(what, partial(super().cordoned_by_us, nodes), most=1)
         return frozenset()
 
     def uncordoned_by(self, node: Node) -> str:
-        """See Reader."""
+        """See PlainReader."""
         with suppress(Late):
             what = ("who uncordoned", node.name, node.uid)
             return self._beside.read(what, partial(super().uncordoned_by, node))
         return ""
 
     def reconciler_of(self, namespace: str) -> Reconciler:
-        """See Reader."""
+        """See PlainReader."""
         read = partial(super().reconciler_of, namespace)
         return self._beside.read(("the lock in namespace", namespace), read)
 

@@ -14,7 +14,7 @@ from jobs.runtime.outside import Wiring
 from jobs.runtime.supervised import Ending
 from jobs.runtime.watches import NodeWatcher
 from reconciler.kubernetes.connection import Connection
-from reconciler.kubernetes.reader import Reader
+from reconciler.kubernetes.reader import PlainReader
 from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
@@ -41,7 +41,7 @@ class _Both:
         wiring = Wiring(connection, Target(), nodes=self.nodes)
         # What it reads ahead depends on what it has read before.
         self._follows = replace(wiring.to_read(SETTINGS), ahead=None)
-        reader = Reader(connection, memories=PARTS.sources.polled)
+        reader = PlainReader(connection, memories=PARTS.sources.polled)
         self._lists = replace(self._follows, reader=reader, beside=AtOnce())
 
     def listed(self) -> dict[str, Node]:
