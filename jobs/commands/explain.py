@@ -20,7 +20,6 @@ from reconciler.kubernetes.events import events_of_pod
 from reconciler.model.errors import ClusterError, Forbidden, NotFound
 from reconciler.model.explanation import Examination, NodeExplanation, PodPast, SeenEvent
 from reconciler.model.limits import is_object_name, quoted
-from reconciler.model.pod import Pod
 from reconciler.model.problems import PODS
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod, past_of
@@ -115,7 +114,8 @@ def _of_pod(
         if past.events or past.successors:
             return Explanation(examination.plan, None, past=past)
         every = [each for pods in examination.snapshot.pods.values() for each in pods]
-        raise NotFound(_no_pod(namespace, name, every), status=404)
+        similar = near(name, sorted(each.name for each in every if each.namespace == namespace))
+        raise NotFound(f"{namespace}/{name}: there is no such pod{similar}", status=404)
     node = _node(pod.node, examination, settings) if pod.node else None
     return Explanation(examination.plan, node, explain_pod(pod, node, examination.snapshot), past)
 
@@ -127,8 +127,3 @@ def _node(name: str, examination: Examination, settings: Settings) -> NodeExplan
         return None
     now = examination.plan.now
     return explain_node(node, examination, assess(examination.snapshot, now).of(name), settings, now)
-
-
-def _no_pod(namespace: str, name: str, every: list[Pod]) -> str:
-    similar = near(name, sorted(pod.name for pod in every if pod.namespace == namespace))
-    return f"{namespace}/{name}: there is no such pod{similar}"

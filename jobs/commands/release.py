@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import click
@@ -22,7 +23,6 @@ from jobs.runtime.by_hand import (
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.ledger import read_holds
 from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
 from reconciler.model.instructions import PersonHold
@@ -130,7 +130,12 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         # A person needs no lock: a write changes only a node on which no pass has written in between.
         cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
         nodes = {node.name: node for node in cluster.nodes(_wanted(prefix))}
-        asked = _Asked(prefix, _writers(which, cluster), reset, dry_run, which.selector)
+        # Whose keys are removed also outside of a case. An agent that runs writes its key again.
+        writers: tuple[Writer, ...] = ()
+        if which.everything:
+            agent = () if cluster.agents().installed else (Writer.AGENT,)
+            writers = (Writer.PASS, Writer.COMMAND, *agent)
+        asked = _Asked(prefix, writers, reset, dry_run, which.selector)
         results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
         objects_ok, about_objects = _objects(cluster, asked) if which.everything else (True, [])
         events, who = EventsByHand(connection), author(connection) if not dry_run else ""
@@ -147,11 +152,21 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
             for name, done in results.items()
             if done.line
         )
-        rest = _in_namespace(connection, target)
-        if not which.everything:
-            rest = _held_with_many(connection, target, seen.values())
-        for line in (*about_objects, *left, *rest):
+        for line in (*about_objects, *left):
             echo(line)
+        in_namespace = f"left in the namespace {target.namespace}:"
+        if which.everything and (ours := objects_of_ours(connection, target.namespace)):
+            echo(f"{in_namespace} {', '.join(ours)}; they go with the namespace")
+        holds: tuple[PersonHold, ...] = ()
+        with suppress(ClusterError):
+            holds = read_holds(connection, target.namespace)
+        now, pools = datetime.now(UTC), {node.pool for node in seen.values()}
+        for hold in holds:
+            if which.everything:
+                # A new installation would read it.
+                echo(f"{in_namespace} {hold.words('')}")
+            elif any(hold.applies(pool, now) for pool in pools):
+                echo(f"still held: {hold.words('')}")
         if dry_run:
             echo("dry run: nothing was written")
         return 0 if objects_ok and all(done.ok for done in results.values()) else 1
@@ -160,14 +175,6 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
 def _wanted(prefix: str) -> Wanted:
     read = PARTS.wants(Settings())
     return Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
-
-
-def _writers(which: _Which, cluster: Cluster) -> tuple[Writer, ...]:
-    """Return whose keys are removed also outside of a case. An agent that runs writes its key again."""
-    if not which.everything:
-        return ()
-    found = (Writer.PASS, Writer.COMMAND)
-    return found if cluster.agents().installed else (*found, Writer.AGENT)
 
 
 def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Asked) -> _Done:
@@ -267,28 +274,3 @@ def _objects(cluster: Cluster, asked: _Asked) -> tuple[bool, list[str]]:
         return False, [f"left: {len(found) - gone} NodeMaintenance objects: {error}"]
     done = "would be deleted" if asked.dry_run else "deleted"
     return True, [f"NodeMaintenance objects: {gone} {done}"] if gone else []
-
-
-def _in_namespace(connection: Connection, target: Target) -> Iterator[str]:
-    """Yield what stays in our namespace, and the holds in it, which a new installation would read."""
-    found = objects_of_ours(connection, target.namespace)
-    if found:
-        yield f"left in the namespace {target.namespace}: {', '.join(found)}; they go with the namespace"
-    for hold in _holds(connection, target):
-        yield f"left in the namespace {target.namespace}: {hold.words('')}"
-
-
-def _held_with_many(connection: Connection, target: Target, nodes: Iterable[Node]) -> Iterator[str]:
-    """Yield the holds of all nodes and of pools that still hold some of these nodes."""
-    now = datetime.now(UTC)
-    pools = {node.pool for node in nodes}
-    for hold in _holds(connection, target):
-        if any(hold.applies(pool, now) for pool in pools):
-            yield f"still held: {hold.words('')}"
-
-
-def _holds(connection: Connection, target: Target) -> tuple[PersonHold, ...]:
-    try:
-        return read_holds(connection, target.namespace)
-    except ClusterError:
-        return ()

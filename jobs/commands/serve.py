@@ -344,7 +344,9 @@ class Serving:
         self._began = time.monotonic()
         self._reload()
         try:
-            wishes = (self._try_pass(), self._file.again(), self._requeue())
+            wishes = [self._try_pass(), self._file.again()]
+            if (requeue := self._settings.profiles.intervals.requeue) is not None:
+                wishes.append(requeue.total_seconds() - self._took())
         finally:
             self._warning.report(self._file.mistake())
             self.observers.settings(good=not self._file.mistake())
@@ -362,11 +364,6 @@ class Serving:
 
     def _took(self) -> float:
         return time.monotonic() - self._began
-
-    def _requeue(self) -> float | None:
-        """Return in how many seconds the settings want the next pass; None leaves it to the schedule."""
-        every = self._settings.profiles.intervals.requeue
-        return every.total_seconds() - self._took() if every is not None else None
 
     def _try_pass(self) -> float | None:
         """Run one pass. Return in how many seconds the plan changes next, None for the schedule."""

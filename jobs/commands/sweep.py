@@ -120,7 +120,11 @@ def sweep(
                 acting = Acting(looking, settings, clock, observers)
                 return _act(acting, clock, patience, Story(strict=strict), output, observers)
         except LockHeld as held:
-            _print_locked(held, output)
+            if for_programs(output):
+                document = {"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}
+                echo_for_programs(as_json(document), output)
+            else:
+                echo(f"{held}; nothing was done")
             return 0
 
 
@@ -292,11 +296,3 @@ def _print(report: Report, output: str) -> None:
         zone = ZoneInfo(plan.settings.time_zone)
         echo_lines(acting_lines(plan.reconciler, plan.now, zone, width(output)))
     echo_document(report.document, output, partial(as_text, report))
-
-
-def _print_locked(held: LockHeld, output: str) -> None:
-    if for_programs(output):
-        document = {"version": "v1", "lockedBy": held.holder, "nodes": [], "outcomes": []}
-        echo_for_programs(as_json(document), output)
-    else:
-        echo(f"{held}; nothing was done")

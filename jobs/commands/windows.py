@@ -109,7 +109,8 @@ def fortnight(calendar: Calendar, labels: Mapping[str, str] | None, look: Look, 
         ],
     )
     minutes = 30 if look.width >= _HALF_HOURS else 60
-    lines = [Line(f"The next {DAYS} days, in {look.zone.key}"), Line(_axis(minutes))]
+    hours = "".join(f"{hour:02d}".ljust(3 * 60 // minutes) for hour in range(0, 24, 3)).rstrip()
+    lines = [Line(f"The next {DAYS} days, in {look.zone.key}"), Line(" " * _LABEL + hours)]
     used: set[str] = set()
     for day in (today + number * _DAY for number in range(DAYS)):
         cells = _cells(day, minutes, spans, look, signs)
@@ -123,11 +124,6 @@ def fortnight(calendar: Calendar, labels: Mapping[str, str] | None, look: Look, 
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:
     return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
-
-
-def _axis(minutes: int) -> str:
-    each = 3 * 60 // minutes
-    return " " * _LABEL + "".join(f"{hour:02d}".ljust(each) for hour in range(0, 24, 3)).rstrip()
 
 
 def _cells(day: date, minutes: int, spans: _Spans, look: Look, signs: Signs) -> list[str]:

@@ -181,8 +181,11 @@ class PassLog:
                 # A person who has just written a freeze must be able to see whether this start knew of it.
                 if node.starts:
                     start["settings"] = settings_value(plan.settings.version, plan.now)
-                shown = _not_done(node, fields) if rehearsed else fields
-                self.write(LogEvent.NODE, dryRun=rehearsed, node=node.node, **shown, **start)
+                if rehearsed:
+                    # Nothing was done. What the pass would do has keys of its own.
+                    would = {"wouldBe": fields["state"], "wouldDo": fields["actions"]}
+                    fields = {**fields, "state": node.before.value, "actions": [], **would}
+                self.write(LogEvent.NODE, dryRun=rehearsed, node=node.node, **fields, **start)
         for name in self._told.keys() - told.keys():
             self.write(LogEvent.NODE, dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
         self._told = told
@@ -242,9 +245,3 @@ _DURATION = re.compile(rf"(?<![\w:.-])(?:{_CLOCK}|{_SECONDS}|{_SHORT})(?![\w:-])
 
 def _version(version: SettingsVersion | None) -> dict[str, Any] | None:
     return settings_value(version, datetime.now(UTC))
-
-
-def _not_done(node: NodePlan, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a pass that wrote nothing: what it would do has keys of its own."""
-    would = {"wouldBe": fields["state"], "wouldDo": fields["actions"]}
-    return {**fields, "state": node.before.value, "actions": [], **would}
