@@ -29,7 +29,7 @@ from reconciler.passes.plugin import Feature, Source
 from reconciler.passes.preview import add_pods, preview
 from reconciler.passes.store import Store
 from reconciler.passes.unattended import unattended
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import action_kinds, hold_kinds
 from reconciler.settings.schema import Settings
 
 _SOURCES: Mapping[str, Source] = plugins.by_name(
@@ -45,7 +45,9 @@ _FEATURES: Mapping[str, Feature] = plugins.by_name(
 PARTS = Parts(Sources(*_SOURCES.values()), tuple(_FEATURES.values()))
 """Every source and every feature."""
 
-hold_kinds()  # Two of one name, or one that nobody can end, are refused before the first pass.
+# Two kinds of one name, or one that says nothing to people, are refused before the first pass.
+hold_kinds()
+action_kinds()
 
 AGAIN = 2
 """How often a pass decides again about nodes that others change between its read and its write."""

@@ -26,7 +26,7 @@ from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.holds import DRAIN_BLOCKED
 from reconciler.model.limits import count_of
 from reconciler.model.node import Node
-from reconciler.model.outcome import ActionName, Outcome
+from reconciler.model.outcome import CORDON, UNCORDON, Outcome
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.profiles.checks.platform import events_gone, node_ready
@@ -74,10 +74,10 @@ class Audit:
                 self.events[what.removesuffix(" scheduled")] += 1
             case Actor.PLATFORM, what if what.endswith(" cancelled"):
                 self.cancelled += 1
-            case Actor.US, ActionName.CORDON:
+            case Actor.US, CORDON.name:
                 self.cordons += 1
                 self._cordoned(happening.node)
-            case Actor.US, ActionName.UNCORDON:
+            case Actor.US, UNCORDON.name:
                 self.uncordons += 1
             case Actor.US, "evict":
                 self.evictions += 1

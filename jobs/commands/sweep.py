@@ -28,7 +28,7 @@ from jobs.runtime.unblocked import unblock
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import LockHeld
 from reconciler.model.holds import INTERNAL
-from reconciler.model.outcome import ActionName, Outcome, Result
+from reconciler.model.outcome import DRAIN, Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Clock
 from reconciler.model.values import replace
@@ -268,7 +268,7 @@ _ENDS = {
 
 
 def _ended(outcome: Outcome, drain: DrainProgress | None) -> Outcome:
-    if outcome.action != ActionName.DRAIN or outcome.result is not Result.RUNNING or drain is None:
+    if outcome.action != DRAIN.name or outcome.result is not Result.RUNNING or drain is None:
         return outcome
     return replace(outcome, result=_ENDS.get(drain.phase, Result.RUNNING), detail=drain.error)
 

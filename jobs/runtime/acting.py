@@ -30,11 +30,11 @@ from reconciler.kubernetes.scale.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
 from reconciler.model.errors import Late, ReconcilerError
-from reconciler.model.hooks import HookProgress
+from reconciler.model.hooks import HookProgress, HookRunner
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, HookRunner, NodeRead
+from reconciler.model.ports import Clock, NodeRead
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import Passes, Reconciler, Running
 from reconciler.model.values import replace

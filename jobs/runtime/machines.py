@@ -7,8 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
-from reconciler.model.ports import MachineReader, MachineWriter
+from reconciler.model.machine import Machine, MachineRef, MachineWriter, Remove, ScaleUp
+from reconciler.model.ports import MachineReader
 
 
 class MachineClient(MachineReader, MachineWriter, Protocol):

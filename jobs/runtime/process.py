@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reconciler.model import snapshot
     from reconciler.model.drains import DrainOrder, DrainProgress
     from reconciler.model.ended_case import EndedCase
+    from reconciler.model.hooks import HookRunner
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
     from reconciler.model.pod import Pod
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         CalendarReader,
         Clock,
         Evictor,
-        HookRunner,
         KubernikusReader,
         Notification,
         Notifier,

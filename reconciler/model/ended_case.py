@@ -12,7 +12,6 @@ from reconciler.model import limits
 from reconciler.model.case_outcome import ENDS, CaseOutcome, CaseResult, outcome_at_end
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
-from reconciler.model.machine import Remove
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.values import Flat, Name, Written, decoded, encoded
@@ -80,7 +79,7 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
     with the request to delete the machine, because perhaps no pass sees the node again.
     """
     case, lost = plan.ended, False
-    if case is None and (deleted or isinstance(plan.todo.machine, Remove)):
+    if case is None and (deleted or plan.todo.deletes_node):
         case, lost = plan.record, True
     if case is None:
         return None

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
 from reconciler.model import limits
+from reconciler.model.outcome import ActionKind, Place
+from reconciler.model.tasks import Clients, Port
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _OWNER = 100
@@ -148,21 +151,6 @@ class HookKey(Struct, frozen=True):
         return f"{self.id.name}-{digest}"
 
 
-class HookRun(Struct, frozen=True):
-    """The order to run a hook of the settings, unless it was run before.
-
-    `until` is when it stops holding its step at the latest (UTC), `lasts` how long that is from now.
-    `not_before` is the earliest date of the events (UTC), None if none has a date. `event` is the kind of
-    the first one.
-    """
-
-    key: HookKey
-    until: datetime
-    lasts: timedelta
-    event: str = ""
-    not_before: datetime | None = None
-
-
 class HookProgress(Struct, frozen=True):
     """The requests of this process to hooks: how many wait for an answer, and how many have got one so far.
 
@@ -171,6 +159,58 @@ class HookProgress(Struct, frozen=True):
 
     waiting: int = 0
     answered: int = 0
+
+
+class HookReader(Protocol):
+    """Reads what the hooks of the settings do."""
+
+    def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
+        """Return what each of these runs does now; a failure is an answer. Raises nothing, never waits."""
+
+
+class HookRunner(HookReader, Protocol):
+    """Runs the hooks of the settings; checks the lock first, as ClusterWriter does."""
+
+    def run(self, run: HookRun) -> None:
+        """Begin the run, or do nothing if an earlier pass has; never waits for its end. ClusterError."""
+
+    def progress(self) -> HookProgress:
+        """Return what this process has asked: a pass has to read each answer before the process ends."""
+
+
+HOOKS: Port[HookRunner] = Port("hooks", "this process does not run hooks")
+RUN_HOOK = ActionKind("run hook", "run a hook", Place.AFTER_DRAIN, gives_up="other hooks failed to begin")
+
+
+class HookRun(Struct, frozen=True):
+    """The order to run a hook of the settings, unless it was run before. It is a Task.
+
+    `until` is when it stops holding its step at the latest (UTC), `lasts` how long that is from now.
+    `not_before` is the earliest date of the events (UTC), None if none has a date. `event` is the kind of
+    the first one.
+    """
+
+    action: ClassVar[ActionKind] = RUN_HOOK
+
+    key: HookKey
+    until: datetime
+    lasts: timedelta
+    event: str = ""
+    not_before: datetime | None = None
+
+    @property
+    def node(self) -> str:
+        """The node."""
+        return self.key.node
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return ("hook", self.key.node, str(self.key.id))
+
+    def perform(self, clients: Clients) -> None:
+        """Begin it; raises ClusterError."""
+        HOOKS.of(clients).run(self)
 
 
 def hooks_of(annotations: Mapping[str, str], prefix: str) -> tuple[Hook, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import ActionKind
+from reconciler.model.tasks import Clients, NotHere, Port
 
 CONDITION = "condition:"
 """What the name of a source begins with that is a node condition."""
@@ -63,30 +64,41 @@ class Vm(Struct, frozen=True, order=True):
     name: str
 
 
-class PlatformRequest(Protocol):
-    """What a platform is asked to do with the machine of one node, which messages name."""
+@runtime_checkable
+class PlatformWriter(Protocol):
+    """A source's client that also sends requests; checks the lock first, as ClusterWriter does."""
 
-    @property
-    def node(self) -> str:
-        """The node."""
+    def perform(self, request: Any, /) -> None:
+        """Send a request of the source's own type, and wait for no end. Raises CloudError."""
 
-    @property
-    def source(self) -> str:
-        """The source whose client sends the request, a `PlatformWriter`."""
 
-    @property
-    def action(self) -> ActionName:
-        """Its name in reports and outcomes."""
+def platform(source: str, clients: Clients) -> PlatformWriter:
+    """Return the client of a source that sends requests; raises NotHere without one."""
+    client = clients(source)
+    if not isinstance(client, PlatformWriter):
+        raise NotHere("this process does not talk to the cloud")
+    return client
+
+
+PERFORM_MAINTENANCE = ActionKind("perform maintenance", "ask Azure to do its maintenance now", most=1)
 
 
 class PerformMaintenance(Struct, frozen=True):
-    """Start the maintenance that the platform offers for one VM. It is a PlatformRequest."""
+    """Start the maintenance that the platform offers for one VM. It is a Task."""
 
-    source: ClassVar[str] = "arm"
-    action: ClassVar[ActionName] = ActionName.PERFORM_MAINTENANCE
+    action: ClassVar[ActionKind] = PERFORM_MAINTENANCE
 
     node: str
     vm: Vm
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return ("arm", self.action.name, self.node)
+
+    def perform(self, clients: Clients) -> None:
+        """Ask Azure; raises CloudError."""
+        platform("arm", clients).perform(self)
 
 
 # What Azure allows in a name (learn.microsoft.com, "Naming rules for Azure resources"), casefolded, because
@@ -198,21 +210,70 @@ class Machine(Struct, frozen=True):
     problem: str = ""
 
 
+class MachineWriter(Protocol):
+    """Writes to machines; each checks the lock first, as ClusterWriter does.
+
+    Both methods do nothing if an earlier pass has already done the same, for example one that was killed
+    right after it. Both raise ClusterError or CloudError, and wait for nothing.
+    """
+
+    def scale_up(self, action: ScaleUp) -> None:
+        """Scale the machine's pool to `wanted` machines, or do nothing if it has as many.
+
+        Conflict if the pool has changed since it was read.
+        """
+
+    def remove(self, action: Remove) -> None:
+        """Delete the machine, or do nothing if it is gone or being deleted."""
+
+
+MACHINES: Port[MachineWriter] = Port("machines", "this process does not replace machines")
+RAISE_POOL = ActionKind("raise pool", "scale its pool up by one machine", most=1)
+REPLACE_MACHINE = ActionKind(
+    "replace machine", "delete its machine, so that its pool creates a new one", most=1, deletes=True
+)
+
+
+ACTIONS = (PERFORM_MAINTENANCE, RAISE_POOL, REPLACE_MACHINE)
+
+
 class ScaleUp(Struct, frozen=True):
-    """Scale a pool up by one machine, to `wanted` machines."""
+    """Scale a pool up by one machine, to `wanted` machines. It is a Task."""
+
+    action: ClassVar[ActionKind] = RAISE_POOL
 
     node: str
     machine: Machine
     wanted: int
 
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (MACHINES.name, self.action.name, self.node)
+
+    def perform(self, clients: Clients) -> None:
+        """Ask the machine provider; raises ClusterError or CloudError."""
+        MACHINES.of(clients).scale_up(self)
+
 
 class Remove(Struct, frozen=True):
-    """Delete a machine.
+    """Delete a machine. It is a Task.
 
     With `lower`, its pool was scaled up for it before. The pool is then scaled down again, this machine
     first, so that no third one is created. Without it, the provider creates a new one by itself.
     """
 
+    action: ClassVar[ActionKind] = REPLACE_MACHINE
+
     node: str
     machine: Machine
     lower: int | None = None
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (MACHINES.name, self.action.name, self.node)
+
+    def perform(self, clients: Clients) -> None:
+        """Ask the machine provider; raises ClusterError or CloudError."""
+        MACHINES.of(clients).remove(self)

@@ -10,30 +10,52 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class ActionName(StrEnum):
-    """One action. Reports, logs and outcomes show the values, so they never change."""
+class Place(StrEnum):
+    """When `act` performs a task of a node."""
 
-    STOP_DRAIN = "stop drain"
-    CORDON = "cordon"
-    UNCORDON = "uncordon"
-    RECORD = "record"
-    """A change of only our keys on the node; an outcome names it more precisely (`outcome_name`)."""
-    PUBLISH = "publish"
-    DRAIN = "drain"
-    TAKE_LEASE = "take lease"
-    CHANGE_HYPERVISOR = "change hypervisor"
-    PERFORM_MAINTENANCE = "perform maintenance"
-    SHUT_DOWN = "shut down"
-    POWER_OFF = "power off"
-    POWER_ON = "power on"
-    RAISE_POOL = "raise pool"
-    REPLACE_MACHINE = "replace machine"
-    CONDITIONS = "conditions"
-    TAINT = "taint"
-    LABELS = "labels"
-    NODE_MAINTENANCE = "nodemaintenance"
-    WRITE_LEDGER = "write ledger"
-    RUN_HOOK = "run hook"
+    BEFORE = "before"
+    """Before the node's patch. If it fails, nothing else is done about the node in this pass."""
+
+    AFTER_DRAIN = "afterDrain"
+    """Once the drains of the pass have begun."""
+
+    END = "end"
+    """After all writes of nodes and their Events, because it may be slow: no drain waits for it."""
+
+
+class ActionKind(Struct, frozen=True):
+    """A kind of action. Reports, logs and outcomes show the name, so it never changes.
+
+    `words` say what it does, after "would" or "does". `place` is when tasks of this kind are performed.
+    `most` of them may be without an answer at once. `gives_up` is why a pass tries no more of them once some
+    have failed, empty if it tries all. `pauses`: if it fails, the node's patch is not tried in each pass.
+    `deletes`: the node will be gone, so the ledger has to know of it first.
+    """
+
+    name: str
+    words: str
+    place: Place = Place.END
+    most: int = 3
+    gives_up: str = ""
+    pauses: bool = False
+    deletes: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+STOP_DRAIN = ActionKind("stop drain", "stop the drain")
+CORDON = ActionKind("cordon", "cordon")
+UNCORDON = ActionKind("uncordon", "uncordon")
+RECORD = ActionKind("record", "update its annotation")
+"""A change of only our keys on the node; an outcome names it more precisely (`outcome_name`)."""
+
+PUBLISH = ActionKind("publish", "update its published state")
+DRAIN = ActionKind("drain", "drain")
+WRITE_LEDGER = ActionKind("write ledger", "write the ledger")
+
+ACTIONS = (STOP_DRAIN, CORDON, UNCORDON, RECORD, PUBLISH, DRAIN, WRITE_LEDGER)
+"""Those that are no tasks."""
 
 
 class Result(StrEnum):

@@ -13,18 +13,27 @@ from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
-from reconciler.model.hooks import HookRun
 from reconciler.model.instructions import Instructions, Kept, PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
-from reconciler.model.outcome import ActionName, WaitsFor
+from reconciler.model.outcome import (
+    CORDON,
+    DRAIN,
+    PUBLISH,
+    RECORD,
+    STOP_DRAIN,
+    UNCORDON,
+    ActionKind,
+    Place,
+    WaitsFor,
+)
 from reconciler.model.problems import Unseen
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.schedule import CaseSchedule, Exemption, StartTimes, Urgency
 from reconciler.model.snapshot import FleetNode, Ledger, Undone
+from reconciler.model.tasks import Task
 from reconciler.model.unguarded import Unguarded
-from reconciler.model.workflow import HypervisorWrite, LeaseTake, WorkflowMessage
+from reconciler.model.workflow import WorkflowMessage
 from reconciler.model.writes import NodeWrite, Publication
 
 
@@ -261,25 +270,20 @@ class Actions(Struct, frozen=True):
     `publications` only show something to other tools: they are not counted as actions, and are sent last.
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
     because the case ends: such a write follows them. `notices` are sent after `write`, and `noted` then
-    records that both were sent. `takes` are the Leases that a step of a workflow takes, and `hypervisor` is
-    what it changes on the node's Hypervisor, both before `write`. `hooks` are run after it. `messages` of
-    workflows are kept for delivery before `write`, which has the time. The next one is due at `next_message`
-    (UTC), None if none will be. `undone` is what did not stay of the same write in earlier
+    records that both were sent. `tasks` are performed at the place of their kind, before or after `write`.
+    `messages` of workflows are kept for delivery before `write`, which has the time. The next one is due at
+    `next_message` (UTC), None if none will be. `undone` is what did not stay of the same write in earlier
     passes. `spaced`: the ledger has to note the start of the node before `write`.
     """
 
     write: NodeWrite | None = None
     drain: DrainOrder | None = None
     stop_drain: bool = False
-    perform: PlatformRequest | None = None
-    machine: ScaleUp | Remove | None = None
-    hooks: tuple[HookRun, ...] = ()
+    tasks: tuple[Task, ...] = ()
     notices: tuple[Notice, ...] = ()
     publications: tuple[Publication, ...] = ()
     pending: tuple[Notice, ...] = ()
     noted: NodeWrite | None = None
-    takes: tuple[LeaseTake, ...] = ()
-    hypervisor: HypervisorWrite | None = None
     messages: tuple[WorkflowMessage, ...] = ()
     next_message: datetime | None = None
     undone: Undone | None = None
@@ -289,7 +293,16 @@ class Actions(Struct, frozen=True):
     def any(self) -> bool:
         """Whether there is any action; a patch that only shows something to other tools is none."""
         written = self.write is not None and not self.write.only_shows
-        return written or self.hypervisor is not None or self.drain is not None or self.stop_drain
+        return written or bool(self.at(Place.BEFORE)) or self.drain is not None or self.stop_drain
+
+    @property
+    def deletes_node(self) -> bool:
+        """Whether the node's machine is to be deleted."""
+        return any(task.action.deletes for task in self.tasks)
+
+    def at(self, place: Place) -> tuple[Task, ...]:
+        """Return the tasks that are performed at this place, in their order."""
+        return tuple(task for task in self.tasks if task.action.place is place)
 
 
 class DrainState(Struct, frozen=True):
@@ -486,39 +499,29 @@ class Plan(Struct, frozen=True):
     holds: tuple[PersonHold, ...] = ()
 
 
-def actions(plan: NodePlan) -> tuple[ActionName, ...]:
+def actions(plan: NodePlan) -> tuple[ActionKind, ...]:
     """Return the actions for the node, in order."""
     return tuple(_actions(plan))
 
 
-def _actions(plan: NodePlan) -> Iterator[ActionName]:
-    if plan.todo.stop_drain:
-        yield ActionName.STOP_DRAIN
-    yield from (ActionName.TAKE_LEASE for _ in plan.todo.takes)
-    if plan.todo.hypervisor is not None:
-        yield ActionName.CHANGE_HYPERVISOR
-    if plan.todo.write is not None:
-        yield write_name(plan.todo.write)
-    if plan.todo.drain is not None:
-        yield ActionName.DRAIN
-    yield from (ActionName.RUN_HOOK for _ in plan.todo.hooks)
-    if plan.todo.perform is not None:
-        yield plan.todo.perform.action
-    if plan.todo.machine is not None:
-        yield machine_name(plan.todo.machine)
-    yield from (publication.action for publication in plan.todo.publications)
+def _actions(plan: NodePlan) -> Iterator[ActionKind]:
+    todo = plan.todo
+    if todo.stop_drain:
+        yield STOP_DRAIN
+    yield from (task.action for task in todo.at(Place.BEFORE))
+    if todo.write is not None:
+        yield write_kind(todo.write)
+    if todo.drain is not None:
+        yield DRAIN
+    yield from (task.action for task in (*todo.at(Place.AFTER_DRAIN), *todo.at(Place.END)))
+    yield from (publication.action for publication in todo.publications)
 
 
-def write_name(write: NodeWrite) -> ActionName:
-    """Return the name of a node's patch."""
+def write_kind(write: NodeWrite) -> ActionKind:
+    """Return what a node's patch is."""
     if write.unschedulable is not None:
-        return ActionName.CORDON if write.unschedulable else ActionName.UNCORDON
-    return ActionName.PUBLISH if write.only_shows else ActionName.RECORD
-
-
-def machine_name(action: ScaleUp | Remove) -> ActionName:
-    """Return the name of a request to a machine provider."""
-    return ActionName.RAISE_POOL if isinstance(action, ScaleUp) else ActionName.REPLACE_MACHINE
+        return CORDON if write.unschedulable else UNCORDON
+    return PUBLISH if write.only_shows else RECORD
 
 
 def outcome_name(plan: NodePlan) -> str:
@@ -528,8 +531,8 @@ def outcome_name(plan: NodePlan) -> str:
     """
     if plan.todo.write is None:
         return ""
-    name = write_name(plan.todo.write)
-    if name is not ActionName.RECORD:
-        return name
+    kind = write_kind(plan.todo.write)
+    if kind is not RECORD:
+        return kind.name
     moved = plan.transitions and plan.after is not plan.before
     return f"move to {plan.after}" if moved else "update record"

@@ -18,9 +18,9 @@ from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import Late
-from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun
+from reconciler.model.hooks import HookReader, HookRunner
 from reconciler.model.instructions import PersonHold
-from reconciler.model.machine import Machine, MachineRef, Remove, ScaleUp
+from reconciler.model.machine import Machine, MachineRef, MachineWriter
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
@@ -246,53 +246,11 @@ class SourceClient(Protocol):
         """
 
 
-@runtime_checkable
-class PlatformWriter(Protocol):
-    """A source's client that also sends requests; checks the lock first, as ClusterWriter does."""
-
-    def perform(self, request: Any, /) -> None:
-        """Send a PlatformRequest of the source's own type, and wait for no end. Raises CloudError."""
-
-
-class HookReader(Protocol):
-    """Reads what the hooks of the settings do."""
-
-    def answers(self, keys: Sequence[HookKey]) -> Mapping[HookKey, HookAnswer]:
-        """Return what each of these runs does now; a failure is an answer. Raises nothing, never waits."""
-
-
-class HookRunner(HookReader, Protocol):
-    """Runs the hooks of the settings; checks the lock first, as ClusterWriter does."""
-
-    def run(self, run: HookRun) -> None:
-        """Begin the run, or do nothing if an earlier pass has; never waits for its end. ClusterError."""
-
-    def progress(self) -> HookProgress:
-        """Return what this process has asked: a pass has to read each answer before the process ends."""
-
-
 class MachineReader(Protocol):
     """Reads the machines of nodes: objects in the cluster, or AKS agent pools."""
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
         """Return each machine as it is now, in order; a failure is its `problem`. Raises nothing."""
-
-
-class MachineWriter(Protocol):
-    """Writes to machines; each checks the lock first, as ClusterWriter does.
-
-    Both methods do nothing if an earlier pass has already done the same, for example one that was killed
-    right after it. Both raise ClusterError or CloudError, and wait for nothing.
-    """
-
-    def scale_up(self, action: ScaleUp) -> None:
-        """Scale the machine's pool to `wanted` machines, or do nothing if it has as many.
-
-        Conflict if the pool has changed since it was read.
-        """
-
-    def remove(self, action: Remove) -> None:
-        """Delete the machine, or do nothing if it is gone or being deleted."""
 
 
 class Machines(MachineReader, MachineWriter, Protocol):
@@ -510,3 +468,8 @@ class WritableOutside(Outside, frozen=True, kw_only=True):
     history: CaseHistory | None = None
     outbox: Outbox | None = None
     side_by_side: SideBySide = one_by_one
+
+    def client(self, name: str) -> object | None:
+        """Return what a task is performed with, None if this process does not have it."""
+        ours = {"writer": self.writer, "machines": self.machines, "hooks": self.hooks}
+        return ours[name] if name in ours else self.clients.get(name)

@@ -7,16 +7,18 @@ from datetime import datetime, timedelta
 from functools import partial
 from operator import or_
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import astuple
 
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
+from reconciler.model.outcome import ActionKind, Place
 from reconciler.model.pod import Pod
 from reconciler.model.problems import Faults
 from reconciler.model.record import State
+from reconciler.model.tasks import Clients, Port
 from reconciler.model.values import UnixMoment, replace
 
 Value = bool | int | str | tuple[str, ...]
@@ -72,12 +74,42 @@ class Hypervisor(Struct, frozen=True):
     conditions: Mapping[str, str] | None = field(default_factory=dict)
 
 
+class _Writer(Protocol):
+    def take_lease(self, take: LeaseTake) -> None: ...
+
+    def write_hypervisor(self, write: HypervisorWrite) -> None: ...
+
+
+_WRITER: Port[_Writer] = Port("writer", "this process writes nothing")
+TAKE_LEASE = ActionKind("take lease", "take a Lease", Place.BEFORE, pauses=True)
+CHANGE_HYPERVISOR = ActionKind("change hypervisor", "change its Hypervisor", Place.BEFORE)
+
+
 class HypervisorWrite(Struct, frozen=True):
-    """Fields of the spec to set on the Hypervisor with this name and UID."""
+    """Fields of the spec to set on the Hypervisor with this name, its node's, and UID. It is a Task.
+
+    A killed pass may have set them without the step. The next pass sets the same values.
+    """
+
+    action: ClassVar[ActionKind] = CHANGE_HYPERVISOR
 
     name: str
     uid: str
     fields: Mapping[str, Value]
+
+    @property
+    def node(self) -> str:
+        """The node."""
+        return self.name
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (self.action.name, self.name)
+
+    def perform(self, clients: Clients) -> None:
+        """Set them; raises ClusterError."""
+        _WRITER.of(clients).write_hypervisor(self)
 
 
 Answer = TypeVar("Answer")
@@ -120,11 +152,27 @@ class LeaseTake(Struct, frozen=True):
     `at` is the moment of the pass (UTC), and `duration` is for how long other nodes wait.
     """
 
+    action: ClassVar[ActionKind] = TAKE_LEASE
+
     ref: LeaseRef
     holder: str
     at: datetime
     duration: timedelta
     seen: LeaseSeen | None = None
+
+    @property
+    def node(self) -> str:
+        """The node."""
+        return self.holder
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (self.action.name, str(self.ref))
+
+    def perform(self, clients: Clients) -> None:
+        """Take it; raises ClusterError."""
+        _WRITER.of(clients).take_lease(self)
 
 
 class PrometheusQuery(Struct, frozen=True, order=True):

@@ -16,7 +16,7 @@ from reconciler.model.instructions import hold_of
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.limits import EARLIEST
 from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import ActionKind
 from reconciler.model.record import KnownEvent, Record, record_of
 from reconciler.model.snapshot import Ledger
 from reconciler.model.workflow import HypervisorWrite, LeaseTake
@@ -207,11 +207,20 @@ class Publication(Protocol):
         """The node that it is about."""
 
     @property
-    def action(self) -> ActionName:
+    def action(self) -> ActionKind:
         """Its name in reports and outcomes."""
 
     def send(self, writer: ClusterWriter) -> str | None:
         """Send the write, and return what people should know; raises ClusterError and LockLost."""
+
+
+CONDITIONS = ActionKind("conditions", "update its lifecycle conditions")
+TAINT = ActionKind("taint", "update its taint")
+LABELS = ActionKind("labels", "update its labels")
+NODE_MAINTENANCE = ActionKind("nodemaintenance", "update its NodeMaintenances")
+
+
+ACTIONS = (CONDITIONS, TAINT, LABELS, NODE_MAINTENANCE)
 
 
 class ConditionsWrite(Struct, frozen=True):
@@ -225,7 +234,7 @@ class ConditionsWrite(Struct, frozen=True):
     put: tuple[Condition, ...] = ()
     gone: tuple[str, ...] = ()
 
-    action: ClassVar[ActionName] = ActionName.CONDITIONS
+    action: ClassVar[ActionKind] = CONDITIONS
 
     def send(self, writer: ClusterWriter) -> None:
         """Write the conditions; raises ClusterError and LockLost."""
@@ -243,7 +252,7 @@ class TaintWrite(Struct, frozen=True):
     taint: Taint
     wanted: bool
 
-    action: ClassVar[ActionName] = ActionName.TAINT
+    action: ClassVar[ActionKind] = TAINT
 
     def send(self, writer: ClusterWriter) -> str | None:
         """Write the taint, and return what people should know; raises ClusterError and LockLost."""
@@ -257,7 +266,7 @@ class LabelsWrite(Struct, frozen=True):
     uid: str
     labels: Mapping[str, str]
 
-    action: ClassVar[ActionName] = ActionName.LABELS
+    action: ClassVar[ActionKind] = LABELS
 
     def send(self, writer: ClusterWriter) -> str | None:
         """Write the labels, and return what people should know; raises ClusterError and LockLost."""
@@ -276,7 +285,7 @@ class MaintenanceWrite(Struct, frozen=True):
     wanted: Maintenance | None
     exists: bool = False
 
-    action: ClassVar[ActionName] = ActionName.NODE_MAINTENANCE
+    action: ClassVar[ActionKind] = NODE_MAINTENANCE
 
     def send(self, writer: ClusterWriter) -> None:
         """Write the object; raises ClusterError and LockLost."""

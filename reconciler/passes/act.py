@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -21,20 +22,12 @@ from reconciler.model.errors import (
 )
 from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import count_of
-from reconciler.model.machine import PlatformRequest, Remove, ScaleUp
-from reconciler.model.outcome import ActionName, Outcome, Result
-from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan, machine_name, outcome_name
-from reconciler.model.ports import (
-    CaseHistory,
-    Drains,
-    Notification,
-    Notifier,
-    Outbox,
-    PlatformWriter,
-    WritableOutside,
-)
+from reconciler.model.outcome import DRAIN, STOP_DRAIN, WRITE_LEDGER, ActionKind, Outcome, Place, Result
+from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan, outcome_name
+from reconciler.model.ports import CaseHistory, Drains, Notification, Notifier, Outbox, WritableOutside
 from reconciler.model.problems import guarded, internal
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
+from reconciler.model.tasks import NotHere
 from reconciler.model.values import replace
 from reconciler.model.writes import ClusterWriter, NodeWrite
 
@@ -67,7 +60,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
         *_write_nodes(first, outside, refused),
         *_write_prepared(prepared, plan, outside, refused),
         *_start_drains(plan, outside, refused),
-        *_run_hooks(plan, outside, refused),
+        *_perform(Place.AFTER_DRAIN, plan, outside, refused),
     )
     # No drain waits for what comes from here on: a notice may take seconds.
     untold = _notify(plan, sender, lambda node: node.todo.pending, ())
@@ -76,7 +69,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     done = (
         *_write_nodes(closing, outside, refused),
         # Clouds answer slowly, too.
-        *_ask_platforms(plan, outside, refused),
+        *_perform(Place.END, plan, outside, refused),
         *_publish(plan, outside, refused),
     )
     untold |= _notify(plan, sender, lambda node: node.todo.notices, refused)
@@ -118,9 +111,7 @@ def _waits_for_writes(node: NodePlan) -> bool:
     """Whether something else has to be written before the node."""
     todo = node.todo
     # Without the entry in the ledger, a deleted machine would free its place in the budget at once.
-    return bool(
-        todo.spaced or todo.takes or todo.messages or todo.hypervisor or isinstance(todo.machine, Remove)
-    )
+    return bool(todo.spaced or todo.messages or todo.at(Place.BEFORE) or todo.deletes_node)
 
 
 def _write_prepared(
@@ -136,8 +127,7 @@ def _write_prepared(
         _put_out(nodes, outside.outbox)
         return (
             *_write_ledger(nodes, plan, outside.writer, refusals),
-            *_take_leases(nodes, outside.writer, refusals),
-            *_change_hypervisors(nodes, outside.writer, refusals),
+            *_perform_before(nodes, outside, refusals),
             *_write_nodes(nodes, outside, refusals),
         )
 
@@ -149,7 +139,7 @@ def _write_prepared(
         refused |= {node.node for node in nodes}
         writes = [node for node in nodes if node.todo.write is not None]
         return (
-            *((Outcome("", ActionName.WRITE_LEDGER, Result.LATER, str(error)),) if plan.ledger else ()),
+            *((Outcome("", WRITE_LEDGER.name, Result.LATER, str(error)),) if plan.ledger else ()),
             *(Outcome(node.node, outcome_name(node), Result.LATER, str(error)) for node in writes),
         )
     refused |= refusals
@@ -169,7 +159,7 @@ def _put_out(nodes: Iterable[NodePlan], outbox: Outbox | None) -> None:
 def _stop_drains(plan: Plan, drainer: Drains) -> Iterator[Outcome]:
     for node in plan.nodes:
         if node.todo.stop_drain:
-            yield _attempt(node.node, ActionName.STOP_DRAIN, partial(drainer.stop, node.node))
+            yield _attempt(node.node, STOP_DRAIN.name, partial(drainer.stop, node.node))
 
 
 def _write_ledger(
@@ -177,46 +167,31 @@ def _write_ledger(
 ) -> Iterator[Outcome]:
     if plan.ledger is None:
         return
-    outcome = _attempt("", ActionName.WRITE_LEDGER, partial(writer.write_ledger, plan.ledger))
+    outcome = _attempt("", WRITE_LEDGER.name, partial(writer.write_ledger, plan.ledger))
     if outcome.result is not Result.DONE:
         # Without the last start the spacing can't be kept, so nothing starts; other nodes continue. The
         # last answers of a cloud are only queried again.
-        refused |= {node.node for node in nodes if node.todo.spaced or isinstance(node.todo.machine, Remove)}
+        refused |= {node.node for node in nodes if node.todo.spaced or node.todo.deletes_node}
         yield replace(outcome, result=Result.FAILED)
 
 
-def _take_leases(nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]) -> Iterator[Outcome]:
-    """Take the Leases of steps of workflows. A node that does not get one takes no step in this pass.
+def _perform_before(
+    nodes: Iterable[NodePlan], outside: WritableOutside, refused: set[str]
+) -> Iterator[Outcome]:
+    """Perform what a step needs before its patch. A node for which that fails takes no step in this pass.
 
-    A killed pass may have taken a Lease without the step. The node then waits for the Lease to expire.
+    A killed pass may have done it without the step. The next pass does the same again, or waits for its end.
     """
     for node in nodes:
-        for take in node.todo.takes if node.node not in refused else ():
-            outcome = _attempt(node.node, ActionName.TAKE_LEASE, partial(writer.take_lease, take))
-            if outcome.result is Result.FAILED and node.todo.write is not None:
-                # Without the Lease, nothing of the step is written.
+        for task in node.todo.at(Place.BEFORE) if node.node not in refused else ():
+            outcome = _attempt(node.node, task.action.name, partial(task.perform, outside.client))
+            if outcome.result is Result.FAILED and task.action.pauses and node.todo.write is not None:
+                # Nothing of the step is written without it.
                 outcome = replace(outcome, lost=tuple(sorted(node.todo.write.changes)))
             yield outcome
             if outcome.result is not Result.DONE:
                 refused.add(node.node)
                 break
-
-
-def _change_hypervisors(
-    nodes: Iterable[NodePlan], writer: ClusterWriter, refused: set[str]
-) -> Iterator[Outcome]:
-    """Set the fields of Hypervisors that steps of workflows change. Without that a node takes no step.
-
-    A killed pass may have set them without the step. The next pass sets the same values.
-    """
-    for node in nodes:
-        wanted = node.todo.hypervisor
-        if wanted is None or node.node in refused:
-            continue
-        outcome = _attempt(node.node, ActionName.CHANGE_HYPERVISOR, partial(writer.write_hypervisor, wanted))
-        if outcome.result is not Result.DONE:
-            refused.add(node.node)
-        yield outcome
 
 
 def _write_nodes(nodes: Iterable[NodePlan], outside: WritableOutside, refused: set[str]) -> Sequence[Outcome]:
@@ -297,7 +272,7 @@ def _remember(
         outside.writer.write_ledger(replace(ledger, undone=tuple(known[name] for name in sorted(known))))
 
     beside = partial(outside.beside.write, ("the ledger", "with what did not stay"), write_ledger)
-    outcome = _attempt("", ActionName.WRITE_LEDGER, beside)
+    outcome = _attempt("", WRITE_LEDGER.name, beside)
     if outcome.result is not Result.DONE:
         yield outcome
 
@@ -326,7 +301,7 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
         except ClusterError as error:
             result = Result.LATER if isinstance(error, Late) else Result.FAILED
             why = f"the holds of all nodes can't be read: {error}"
-            unread |= {node.node: Outcome(node.node, ActionName.DRAIN, result, why) for node in nodes}
+            unread |= {node.node: Outcome(node.node, DRAIN.name, result, why) for node in nodes}
     now = outside.drainer.progress()
     for node in ordered:
         if node.node in unread:
@@ -334,14 +309,14 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
             continue
         held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
         if held is not None:
-            yield Outcome(node.node, ActionName.DRAIN, Result.LATER, held.words(node.node))
+            yield Outcome(node.node, DRAIN.name, Result.LATER, held.words(node.node))
             continue
         assert node.todo.drain is not None
         if _has_just_ended(node.draining.progress, now.get(node.node)):
             # The order would begin another drain. The next pass reads the pods first.
-            yield Outcome(node.node, ActionName.DRAIN, Result.RUNNING)
+            yield Outcome(node.node, DRAIN.name, Result.RUNNING)
             continue
-        started = _attempt(node.node, ActionName.DRAIN, partial(outside.drainer.start, node.todo.drain))
+        started = _attempt(node.node, DRAIN.name, partial(outside.drainer.start, node.todo.drain))
         # The drainer goes on after this pass: an order is not a drained node.
         yield replace(started, result=Result.RUNNING) if started.result is Result.DONE else started
 
@@ -358,39 +333,33 @@ def _has_just_ended(seen: DrainProgress | None, now: DrainProgress | None) -> bo
     return seen.phase is Phase.RUNNING and now.phase is not Phase.RUNNING
 
 
-def _run_hooks(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
-    """Run the hooks that the records have. A run that fails is tried again by the next pass."""
-    failed, hooks = 0, outside.hooks
+def _perform(
+    place: Place, plan: Plan, outside: WritableOutside, refused: Collection[str]
+) -> Iterator[Outcome]:
+    """Perform the tasks of this place, which the records have. The next pass tries one that fails again.
+
+    Each is sent beside the pass, because clouds and services answer slowly.
+    """
+    failed: Counter[ActionKind] = Counter()
     for node in plan.nodes:
-        for run in node.todo.hooks:
-            if node.node in refused:
+        for task in node.todo.at(place) if node.node not in refused else ():
+            kind = task.action
+            if kind.gives_up and failed[kind] >= _MOST_FAILED:
+                yield Outcome(node.node, kind.name, Result.LATER, kind.gives_up)
                 continue
-            if hooks is None or failed >= _MOST_FAILED:
-                because = (
-                    "this process does not run hooks" if hooks is None else "other hooks failed to begin"
-                )
-                yield Outcome(node.node, ActionName.RUN_HOOK, Result.LATER, because)
-                continue
-            what, begin = ("hook", node.node, str(run.key.id)), partial(hooks.run, run)
-            outcome = _attempt(node.node, ActionName.RUN_HOOK, partial(outside.beside.write, what, begin))
-            failed += outcome.result is Result.FAILED
+            perform = partial(task.perform, outside.client)
+            beside = partial(outside.beside.write, task.what, perform, most=kind.most)
+            outcome = _attempt(node.node, kind.name, beside)
+            failed[kind] += outcome.result is Result.FAILED
             yield outcome
-
-
-def _ask_platforms(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
-    for node in plan.nodes:
-        if node.todo.perform is not None and node.node not in refused:
-            yield _perform(node.todo.perform, outside)
-        if node.todo.machine is not None and node.node not in refused:
-            yield _ask_for_machine(node.todo.machine, outside)
 
 
 def _publish(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Iterator[Outcome]:
     on_nodes = (write for node in plan.nodes for write in node.todo.publications)
     for write in (*on_nodes, *plan.publications):
         if write.node not in refused:
-            what, send = (write.action, write.node), partial(write.send, outside.writer)
-            yield _attempt(write.node, write.action, partial(outside.beside.write, what, send))
+            what, send = (write.action.name, write.node), partial(write.send, outside.writer)
+            yield _attempt(write.node, write.action.name, partial(outside.beside.write, what, send))
 
 
 def _note(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> Sequence[Outcome]:
@@ -448,44 +417,12 @@ def _notify(
 def _attempt(node: str, action: str, write: Callable[[], str | None]) -> Outcome:
     try:
         said = write()
-    except (Conflict, NotFound, Late) as error:
+    except (Conflict, NotFound, NotHere, Late) as error:
         return Outcome(node, action, Result.LATER, str(error))
-    except (ClusterError, NoThread) as error:
+    except (ClusterError, CloudError, NoThread) as error:
         return Outcome(node, action, Result.FAILED, str(error))
-    except (LockLost, CloudError):
-        # A lost lock ends the pass; a cloud's error has its own words.
+    except LockLost:
         raise
     except Exception as error:  # noqa: BLE001 - one node's write harms that node only
         return Outcome(node, action, Result.FAILED, internal(f"{action} of {node or 'the ledger'}", error))
     return Outcome(node, action, Result.DONE, said or "")
-
-
-def _perform(request: PlatformRequest, outside: WritableOutside) -> Outcome:
-    """Send the request to the platform. It is already recorded, so a later pass can repeat it."""
-    client = outside.clients.get(request.source)
-    if not isinstance(client, PlatformWriter):
-        return Outcome(request.node, request.action, Result.LATER, "this process does not talk to the cloud")
-    send = partial(client.perform, request)
-    beside = partial(outside.beside.write, (request.source, request.action, request.node), send, most=1)
-    return _attempt_outside(request.node, request.action, beside)
-
-
-def _ask_for_machine(action: ScaleUp | Remove, outside: WritableOutside) -> Outcome:
-    """Send the request to the machine provider. It is already recorded, so a later pass can repeat it."""
-    name, machines = machine_name(action), outside.machines
-    if machines is None:
-        return Outcome(action.node, name, Result.LATER, "this process does not replace machines")
-    ask = (
-        partial(machines.scale_up, action)
-        if isinstance(action, ScaleUp)
-        else partial(machines.remove, action)
-    )
-    beside = partial(outside.beside.write, ("machines", name, action.node), ask, most=1)
-    return _attempt_outside(action.node, name, beside)
-
-
-def _attempt_outside(node: str, action: str, ask: Callable[[], None]) -> Outcome:
-    try:
-        return _attempt(node, action, ask)
-    except CloudError as error:
-        return Outcome(node, action, Result.FAILED, str(error))

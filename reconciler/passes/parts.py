@@ -240,7 +240,7 @@ _NO_SIGNS = NodeSigns()
 
 
 def all_signs(parts: Iterable[NodeSigns]) -> NodeSigns:
-    """Return all of these changes as one, with the first request."""
+    """Return all of these changes as one."""
     annotations: dict[str, str | None] = {}
     labels: dict[str, str | None] = {}
     parts = tuple(part for part in parts if part != _NO_SIGNS)
@@ -253,7 +253,7 @@ def all_signs(parts: Iterable[NodeSigns]) -> NodeSigns:
         annotations,
         tuple(write for part in parts for write in part.writes),
         labels,
-        next((part.request for part in parts if part.request is not None), None),
+        tuple(task for part in parts for task in part.tasks),
         tuple(hold for part in parts for hold in part.holds),
         tuple(notice for part in parts for notice in part.notices),
     )

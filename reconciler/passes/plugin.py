@@ -15,14 +15,16 @@ from msgspec import Struct, field
 
 from reconciler.model.event import WITHOUT_START, MaintenanceEvent, Reading
 from reconciler.model.holds import HoldKind
-from reconciler.model.machine import MachineRef, PlatformRequest
+from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
+from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import Hold, NodePlan, Notice
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps
 from reconciler.model.record import CaseRecord, Record, State
 from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
+from reconciler.model.tasks import Task
 from reconciler.model.workflow import ReadForChecks
 from reconciler.model.writes import Publication
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
@@ -160,14 +162,14 @@ def _reports_no_start(event: MaintenanceEvent) -> bool:
 class NodeSigns(Struct, frozen=True):
     """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
 
-    None as a value removes the annotation or label. `request` is what a platform is asked for once the patch
-    is written. `holds` say what the feature waits for, and `notices` what it has done.
+    None as a value removes the annotation or label. `tasks` are performed at the place of their kind, once
+    the patch is written. `holds` say what the feature waits for, and `notices` what it has done.
     """
 
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     writes: tuple[Publication, ...] = ()
     labels: Mapping[str, str | None] = field(default_factory=dict)
-    request: PlatformRequest | None = None
+    tasks: tuple[Task, ...] = ()
     holds: tuple[Hold, ...] = ()
     notices: tuple[Notice, ...] = ()
 
@@ -239,13 +241,13 @@ class Deciding(Struct, frozen=True):
 class Feature(Struct, frozen=True):
     """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
 
-    `holds` are its kinds of holds that come from no check. `reads` says which parts of nodes it reads; those
-    of signs also while the settings have them off, because they are then removed. `machine_of` returns the
-    machine of a node, None if it knows nothing of it, and sends no request. `adopts` names the tool whose
-    cordon on a node without a record is taken over, empty if it is none that the feature knows. `read_nodes`
-    reads what the feature needs to know of some nodes, by their names: it chooses them, a bounded number.
-    What can't be read is a part of its answer. `read_checks` reads what the checks of workflows need. A node
-    that breaks what `decide` does is one of the faults.
+    `holds` are its kinds of holds that come from no check, `actions` those of its tasks and publications.
+    `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
+    they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
+    sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
+    it is none that the feature knows. `read_nodes` reads what the feature needs to know of some nodes, by
+    their names: it chooses them, a bounded number. What can't be read is a part of its answer. `read_checks`
+    reads what the checks of workflows need. A node that breaks what `decide` does is one of the faults.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -262,6 +264,7 @@ class Feature(Struct, frozen=True):
 
     name: str
     holds: tuple[HoldKind, ...] = ()
+    actions: tuple[ActionKind, ...] = ()
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None

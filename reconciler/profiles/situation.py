@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, instructions_of
-from reconciler.model.machine import Machine, PlatformRequest, Remove, ScaleUp
+from reconciler.model.machine import Machine
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, Exemption
 from reconciler.model.snapshot import Ledger
+from reconciler.model.tasks import Task
 from reconciler.model.values import replace
-from reconciler.model.workflow import HypervisorWrite
 from reconciler.profiles.case import CaseView, covers, waits
 from reconciler.profiles.endings import is_control_plane
 from reconciler.settings.schema import Settings
@@ -147,21 +147,23 @@ Kept = TypeVar("Kept")
 class Work(Struct, Generic[Kept], frozen=True):
     """A node and what is recorded of it as the triggers so far leave them, and what they ask for.
 
-    `waits` is why the chain can't go on now, empty if it can. `hypervisor` is what changes on the node's
-    Hypervisor, None if nothing does.
+    `waits` is why the chain can't go on now, empty if it can.
     """
 
     node: Node
     record: Kept
     notices: tuple[Notice, ...] = ()
-    perform: PlatformRequest | None = None
-    machine: ScaleUp | Remove | None = None
+    tasks: tuple[Task, ...] = ()
     waits: str = ""
-    hypervisor: HypervisorWrite | None = None
 
     def with_notice(self, notice: Notice) -> Work[Kept]:
         """Return the work with one more notice."""
         return replace(self, notices=(*self.notices, notice))
+
+    def with_task(self, task: Task) -> Work[Kept]:
+        """Return the work with this task, in place of an earlier one that is done through the same client."""
+        others = (other for other in self.tasks if other.what[0] != task.what[0])
+        return replace(self, tasks=(*others, task))
 
 
 Effects = Work[CaseRecord]

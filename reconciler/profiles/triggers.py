@@ -192,9 +192,8 @@ def perform_maintenance(situation: Situation, effects: Effects) -> Effects:
     asked = SelfService(
         situation.now.replace(microsecond=0), attempt, before.boot_id if before else node.boot_id
     )
-    effects = replace(
-        effects, record=replace(effects.record, self_service=asked), perform=PerformMaintenance(node.name, vm)
-    )
+    effects = replace(effects, record=replace(effects.record, self_service=asked))
+    effects = effects.with_task(PerformMaintenance(node.name, vm))
     again = f" (attempt {attempt})" if attempt > 1 else ""
     return effects.with_notice(
         Notice("MaintenanceSelfService", f"asks Azure to do its maintenance now{again}")
@@ -213,11 +212,8 @@ def replace_machine(situation: Situation, effects: Effects) -> Effects:
     if before.wanted is not None and not pool.lowered_by_deletion:
         # Do not lower a count that someone else has changed since.
         lower = before.wanted - 1 if pool.wanted == before.wanted else None
-    effects = replace(
-        effects,
-        record=replace(effects.record, replacement=asked),
-        machine=Remove(situation.node.name, machine, lower),
-    )
+    effects = replace(effects, record=replace(effects.record, replacement=asked))
+    effects = effects.with_task(Remove(situation.node.name, machine, lower))
     again = f" (attempt {asked.removals})" if asked.removals > 1 else ""
     message = f"deletes its machine; {pool} creates a new one{again}"
     return effects.with_notice(Notice("MaintenanceReplacing", message))
@@ -233,11 +229,8 @@ def surge(situation: Situation, effects: Effects) -> Effects:
     before = effects.record.replacement
     retries = 0 if before is None or before.wanted is None else before.retries + 1
     asked = Replacement(situation.now.replace(microsecond=0), wanted, retries=retries)
-    effects = replace(
-        effects,
-        record=replace(effects.record, replacement=asked),
-        machine=ScaleUp(situation.node.name, machine, wanted),
-    )
+    effects = replace(effects, record=replace(effects.record, replacement=asked))
+    effects = effects.with_task(ScaleUp(situation.node.name, machine, wanted))
     message = f"scales {machine.pool} up to {count_of(wanted, 'machine')}, for the replacement of this node"
     return effects.with_notice(Notice("MaintenanceSurge", message))
 

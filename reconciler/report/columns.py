@@ -16,7 +16,7 @@ from reconciler.model.case_outcome import CaseOutcome
 from reconciler.model.event import Initiator
 from reconciler.model.instructions import Word
 from reconciler.model.limits import count_of
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
@@ -55,7 +55,7 @@ class NodeReport(Struct, frozen=True, dict=True):
     """What a report says about a node: its plan, and what follows from it."""
 
     plan: NodePlan
-    actions: tuple[ActionName, ...]
+    actions: tuple[ActionKind, ...]
     outcome: CaseOutcome | None
     instructions: tuple[Instruction, ...]
 
@@ -148,29 +148,6 @@ def _texts(column: Column, label: str, texts: Texts, begin: str | None = None) -
     )
 
 
-_ACTIONS = {
-    ActionName.CORDON: "cordon",
-    ActionName.UNCORDON: "uncordon",
-    ActionName.DRAIN: "drain",
-    ActionName.STOP_DRAIN: "stop the drain",
-    ActionName.RECORD: "update its annotation",
-    ActionName.TAKE_LEASE: "take a Lease",
-    ActionName.CHANGE_HYPERVISOR: "change its Hypervisor",
-    ActionName.RUN_HOOK: "run a hook",
-    ActionName.PERFORM_MAINTENANCE: "ask Azure to do its maintenance now",
-    ActionName.SHUT_DOWN: "shut down its guest",
-    ActionName.POWER_OFF: "power its VM off",
-    ActionName.POWER_ON: "power its VM on",
-    ActionName.RAISE_POOL: "scale its pool up by one machine",
-    ActionName.REPLACE_MACHINE: "delete its machine, so that its pool creates a new one",
-    ActionName.PUBLISH: "update its published state",
-    ActionName.CONDITIONS: "update its lifecycle conditions",
-    ActionName.TAINT: "update its taint",
-    ActionName.LABELS: "update its labels",
-    ActionName.NODE_MAINTENANCE: "update its NodeMaintenances",
-}
-
-
 def event_line(judged: JudgedEvent) -> str:
     """Return an event in a line: what, when, how long, and which sources report it."""
     event = judged.event
@@ -199,9 +176,9 @@ def _outcome(node: NodeReport) -> str | None:
     return node.outcome.result.value if node.outcome else None
 
 
-def action_row(label: str, names: Iterable[ActionName]) -> Iterator[Row]:
+def action_row(label: str, kinds: Iterable[ActionKind]) -> Iterator[Row]:
     """Yield the row of these actions, if there are any."""
-    if text := ", ".join(_ACTIONS[name] for name in names):
+    if text := ", ".join(kind.words for kind in kinds):
         yield label, text
 
 
@@ -213,7 +190,7 @@ def _action_rows(node: NodeReport, by: By) -> Iterator[Row]:
 def _happens(node: NodeReport, by: By) -> str:
     if not node.actions:
         return ", ".join(dict.fromkeys(kind_of_hold(hold.code) for hold in node.plan.holds))
-    return f"{'would ' if by is By.NOBODY else ''}{', '.join(node.actions)}"
+    return f"{'would ' if by is By.NOBODY else ''}{', '.join(kind.name for kind in node.actions)}"
 
 
 def _workflows(node: NodeReport) -> Iterator[str]:
@@ -415,7 +392,7 @@ COLUMNS = (
     ),
     Column(
         "actions",
-        lambda node: node.actions,
+        lambda node: [kind.name for kind in node.actions],
         rows=_action_rows,
         cell=Cell(
             "what happens",

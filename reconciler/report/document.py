@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from enum import StrEnum
-from typing import Any
 
 from msgspec import Struct
 
@@ -250,13 +249,14 @@ def _happened(node: NodeReport) -> bool:
 def _joined(before: NodeReport, last: NodeReport) -> NodeReport:
     if not _happened(before):
         return last
-    steps = _each_once(before.plan.transitions, last.plan.transitions)
+    known = [plain(step) for step in before.plan.transitions]
+    steps = (*before.plan.transitions, *(step for step in last.plan.transitions if plain(step) not in known))
     return replace(
         last,
         plan=replace(last.plan, before=before.plan.before, transitions=steps),
         # A case that an earlier pass closed keeps what became of it.
         outcome=last.outcome or before.outcome,
-        actions=_each_once(before.actions, last.actions),
+        actions=(*before.actions, *(kind for kind in last.actions if kind not in before.actions)),
     )
 
 
@@ -264,8 +264,3 @@ def _past(node: NodeReport) -> NodeReport:
     return replace(
         node, plan=replace(node.plan, holds=(), status=replace(node.plan.status, unread=()), checks=())
     )
-
-
-def _each_once(before: tuple[Any, ...], last: tuple[Any, ...]) -> tuple[Any, ...]:
-    known = [plain(item) for item in before]
-    return (*before, *(item for item in last if plain(item) not in known))

@@ -37,7 +37,7 @@ from reconciler.model.snapshot import NodeAssessment, Snapshot
 from reconciler.model.values import replace
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_order
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 from reconciler.report.moves import move_of
 from reconciler.report.standing import ends_by_itself
 from reconciler.settings.schema import Settings

@@ -9,7 +9,7 @@ from reconciler.model.holds import NOT_CLAIMED
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 
 
 class Standing(StrEnum):

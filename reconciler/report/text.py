@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.calendar.values import format_duration, in_zone, with_time_left
 from reconciler.model.limits import count_of, first_of
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import RECORD, ActionKind
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from reconciler.report import safe
@@ -189,16 +189,16 @@ def filter_lines(report: Report) -> list[str]:
     return lines
 
 
-def _undone(report: Report, node: NodeReport) -> list[ActionName]:
+def _undone(report: Report, node: NodeReport) -> list[ActionKind]:
     """Return the node's actions that this pass did not do, if any of its actions failed or was put off."""
     results = [outcome for outcome in report.outcomes if outcome.node == node.name]
     if not any(outcome.result in NOT_DONE for outcome in results):
         return []
     done = {outcome.action for outcome in results if outcome.result not in NOT_DONE}
-    if done - set(ActionName):
+    if done - {kind.name for kind in node.actions}:
         # The outcome of a change of the record has a more precise name.
-        done.add(ActionName.RECORD)
-    return [name for name in node.actions if name not in done]
+        done.add(RECORD.name)
+    return [kind for kind in node.actions if kind.name not in done]
 
 
 def unknown_lines(nodes: list[NodeReport]) -> list[str]:
@@ -211,8 +211,8 @@ def unknown_lines(nodes: list[NodeReport]) -> list[str]:
     return lines
 
 
-def _node(node: NodeReport, undone: list[ActionName], by: By) -> list[str]:
-    node = replace(node, actions=tuple(name for name in node.actions if name not in undone))
+def _node(node: NodeReport, undone: list[ActionKind], by: By) -> list[str]:
+    node = replace(node, actions=tuple(kind for kind in node.actions if kind not in undone))
     rows = [row(label, text) for column in FOR_PEOPLE if column.rows for label, text in column.rows(node, by)]
     rows += [row(label, text) for label, text in action_row("not done", undone)]
     return [node_heading(node, By.NOBODY if undone else by), *rows]

@@ -13,13 +13,25 @@ from reconciler.model.errors import ClusterError, Conflict, NotFound, NotKept, R
 from reconciler.model.instructions import PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition, Node, Wanted
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import CORDON, RECORD, UNCORDON
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, Followed, Notification, PodChange
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
-from reconciler.model.workflow import Hypervisor, HypervisorWrite, LeaseRef, LeaseSeen, LeaseTake
+from reconciler.model.workflow import (
+    CHANGE_HYPERVISOR,
+    TAKE_LEASE,
+    Hypervisor,
+    HypervisorWrite,
+    LeaseRef,
+    LeaseSeen,
+    LeaseTake,
+)
 from reconciler.model.writes import (
+    CONDITIONS,
+    LABELS,
+    NODE_MAINTENANCE,
+    TAINT,
     ConditionsWrite,
     LabelsWrite,
     Maintenance,
@@ -239,7 +251,7 @@ class SimulatedApi:
         self.cluster.put_node(changed)
         if changed.unschedulable and not node.unschedulable:
             self.cluster.our_cordons.add(node.uid)
-        cordons = {True: ActionName.CORDON, False: ActionName.UNCORDON, None: ActionName.RECORD}
+        cordons = {True: CORDON.name, False: UNCORDON.name, None: RECORD.name}
         what = cordons[write.unschedulable]
         state = changed.labels.get(write.keys.state, "operational")
         self.cluster.note(Actor.US, what, write.node, detail=state)
@@ -259,7 +271,7 @@ class SimulatedApi:
             since = condition.transition or (former.transition if former else None)
             have[condition.type] = replace(condition, transition=since)
         self.cluster.put_node(replace(node, conditions=tuple(have.values())))
-        self.cluster.note(Actor.US, ActionName.CONDITIONS, write.node)
+        self.cluster.note(Actor.US, CONDITIONS.name, write.node)
         self.end_write(call)
 
     def patch_taint(self, write: TaintWrite) -> None:
@@ -272,7 +284,7 @@ class SimulatedApi:
         others = [taint for taint in node.taints if (taint.key, taint.effect) != named]
         taints = (*others, write.taint) if write.wanted else tuple(others)
         self.cluster.put_node(replace(node, taints=taints))
-        self.cluster.note(Actor.US, ActionName.TAINT, write.node)
+        self.cluster.note(Actor.US, TAINT.name, write.node)
         self.end_write(call)
 
     def patch_labels(self, write: LabelsWrite) -> None:
@@ -282,7 +294,7 @@ class SimulatedApi:
         if node.uid != write.uid:
             raise Conflict(f"node {write.node} is another one of that name", status=409)
         self.cluster.put_node(replace(node, labels={**node.labels, **write.labels}))
-        self.cluster.note(Actor.US, ActionName.LABELS, write.node)
+        self.cluster.note(Actor.US, LABELS.name, write.node)
         self.end_write(call)
 
     def write_maintenance(self, write: MaintenanceWrite) -> None:
@@ -297,7 +309,7 @@ class SimulatedApi:
             raise NotFound(f"nodemaintenances {write.name!r}: exists is {not write.exists}", status=404)
         else:
             found[write.name] = write.wanted
-        self.cluster.note(Actor.US, ActionName.NODE_MAINTENANCE, write.node, write.name)
+        self.cluster.note(Actor.US, NODE_MAINTENANCE.name, write.node, write.name)
         self.end_write(call)
 
     def write_ledger(self, ledger: Ledger) -> None:
@@ -318,7 +330,7 @@ class SimulatedApi:
             raise Conflict(f"the Lease {take.ref} has changed", status=409)
         count = now.transitions + 1 if now is not None else 0
         self.cluster.put_lease(take.ref, LeaseSeen(take.holder, take.at, take.duration, transitions=count))
-        self.cluster.note(Actor.US, ActionName.TAKE_LEASE, take.holder, str(take.ref))
+        self.cluster.note(Actor.US, TAKE_LEASE.name, take.holder, str(take.ref))
         self.end_write(call)
 
     def write_hypervisor(self, write: HypervisorWrite) -> None:
@@ -330,7 +342,7 @@ class SimulatedApi:
         if found.uid != write.uid:
             raise Conflict(f"the Hypervisor {write.name} was deleted and created again", status=409)
         self.cluster.put_hypervisor(replace(found, spec={**found.spec, **write.fields}))
-        self.cluster.note(Actor.US, ActionName.CHANGE_HYPERVISOR, write.name)
+        self.cluster.note(Actor.US, CHANGE_HYPERVISOR.name, write.name)
         self.end_write(call)
 
     # Notifier

@@ -27,12 +27,12 @@ from reconciler.drain.drainer.messages import (
 from reconciler.drain.drainer.requests import ask, failed
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.errors import ReconcilerError
+from reconciler.model.hooks import HookRunner
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.pod import Pod
 from reconciler.model.ports import (
     BudgetChange,
     CaseHistory,
-    HookRunner,
     PodChange,
     PrometheusReader,
     SourceClient,

@@ -40,7 +40,7 @@ from reconciler.model.plan import Hold, NodePlan, Verdict
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.report.document import node_report
 from reconciler.report.explain import who_ends
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 from reconciler.report.text import shown
 from reconciler.run import examine, run_pass
 from reconciler.settings.load import parse_settings

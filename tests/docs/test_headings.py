@@ -22,7 +22,7 @@ from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.report.document import to_report
 from reconciler.report.explained import Explanation
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 from reconciler.report.values import plain
 from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 

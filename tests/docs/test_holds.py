@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.model.keys import OwnKeys
 from reconciler.report.explain import who_ends
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 from reconciler.report.standing import ends_by_itself
 from tests.docs.holds import example
 

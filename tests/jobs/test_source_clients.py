@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from jobs.runtime.outside import KEPT_PROBLEM, Keeping, SourceClients
+from reconciler.model.machine import PlatformWriter
 from reconciler.model.polling import Listing
-from reconciler.model.ports import PlatformWriter
 from reconciler.run import PARTS
 from reconciler.sources.arm.client import Arm
 from reconciler.sources.aws.client import Aws

@@ -89,7 +89,7 @@ def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(world: World, 
     plan, _ = look(world, policy)
 
     FORBIDDEN.count(sum("windowOpen" in {hold.code for hold in node.holds} for node in plan.nodes))
-    assert [node.node for node in plan.nodes if node.drain_begins or node.todo.machine] == []
+    assert [node.node for node in plan.nodes if node.drain_begins or node.todo.deletes_node] == []
 
 
 CLOSED = Hits()
@@ -107,4 +107,4 @@ def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(world:
     plan, _ = look(world, policy)
 
     CLOSED.count(sum("windowOpen" in {hold.code for hold in node.holds} for node in plan.nodes))
-    assert [node.node for node in plan.nodes if node.drain_begins or node.todo.machine] == []
+    assert [node.node for node in plan.nodes if node.drain_begins or node.todo.deletes_node] == []

@@ -383,7 +383,7 @@ def _taking(world: World, *names: str) -> tuple[Outcome, ...]:
             State.IN_MAINTENANCE,
             todo=Actions(
                 write=node_write(world.cluster.nodes[name], PREFIX, unschedulable=True),
-                takes=(LeaseTake(TURN, name, NOW, minutes(1), world.cluster.leases.get(TURN)),),
+                tasks=(LeaseTake(TURN, name, NOW, minutes(1), world.cluster.leases.get(TURN)),),
             ),
         )
         for name in names

@@ -11,10 +11,12 @@ from msgspec import Struct
 
 import reconciler.run
 from reconciler.model.errors import Late
+from reconciler.model.machine import platform
 from reconciler.model.node import Node
-from reconciler.model.outcome import ActionName, Outcome, Result
+from reconciler.model.outcome import ActionKind, Outcome, Result
 from reconciler.model.plan import Hold, Notice, Plan
 from reconciler.model.ports import Outside
+from reconciler.model.tasks import Clients
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import PassContext
 from reconciler.passes.plugin import Feature, NodeSigns, Observed, Standing, Wants
@@ -32,10 +34,16 @@ MARK = "node-maintenance.dev/crane"
 class Lift(Struct, frozen=True):
     """Lift the node."""
 
-    source: ClassVar[str] = "crane"
-    action: ClassVar[ActionName] = ActionName.POWER_ON
+    action: ClassVar[ActionKind] = ActionKind("lift", "lift it")
 
     node: str
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        return ("crane", self.node)
+
+    def perform(self, clients: Clients) -> None:
+        platform("crane", clients).perform(self)
 
 
 class Crane:
@@ -64,7 +72,7 @@ def signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
         return NodeSigns()
     return NodeSigns(
         {MARK: weight},
-        request=Lift(node.name),
+        tasks=(Lift(node.name),),
         holds=(Hold(node.name, "crane", "it is lifted"),),
         notices=(Notice("Lifted", "it is lifted"),),
     )
@@ -100,7 +108,7 @@ def test_a_feature_reads_nodes_and_asks_the_platform_once_its_patch_is_written(
     (node,) = (one for one in plan.nodes if one.node == name(0))
     assert [hold.code for hold in node.holds] == ["crane"]
     assert [notice.reason for notice in node.todo.notices] == ["Lifted"]
-    assert Outcome(name(0), "power on", Result.DONE) in outcomes
+    assert Outcome(name(0), "lift", Result.DONE) in outcomes
 
 
 def test_a_request_is_not_sent_where_the_patch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,8 +43,7 @@ class After(Struct, frozen=True):
     """What a trigger leaves: the record, what it asks for, and what changes on the node."""
 
     record: CaseRecord
-    perform: PerformMaintenance | None = None
-    machine: ScaleUp | Remove | None = None
+    task: PerformMaintenance | ScaleUp | Remove | None = None
     node: Mapping[str, Any] = {}
 
 
@@ -170,12 +169,12 @@ assert VM is not None
 EFFECTS["performMaintenance"] = {
     "the request is recorded": (
         situation(azure_node("boot-1"), held=drained()),
-        After(drained(SelfService(NOW, 1, "boot-1")), perform=PerformMaintenance("a", VM)),
+        After(drained(SelfService(NOW, 1, "boot-1")), task=PerformMaintenance("a", VM)),
         "MaintenanceSelfService: asks Azure to do its maintenance now",
     ),
     "a second attempt keeps the boot of the first": (
         situation(azure_node(""), held=drained(SelfService(NOW - minutes(10), 1, "boot-1"))),
-        After(drained(SelfService(NOW, 2, "boot-1")), perform=PerformMaintenance("a", VM)),
+        After(drained(SelfService(NOW, 2, "boot-1")), task=PerformMaintenance("a", VM)),
         "(attempt 2)",
     ),
     "an unknown VM is left": (
@@ -191,7 +190,7 @@ def removed(
 ) -> tuple[Situation, After, str]:
     """A row in which the machine of this pool goes."""
     owner = machine(pool, provider=AKS if pool.lowered_by_deletion else OPENSHIFT)
-    effects = After(replace(record(), replacement=after), machine=Remove("a", owner, lower))
+    effects = After(replace(record(), replacement=after), task=Remove("a", owner, lower))
     again = f" (attempt {after.removals})" if after.removals > 1 else ""
     words = f"MaintenanceReplacing: deletes its machine; {pool} creates a new one{again}"
     return replaced(owner, before), effects, words
@@ -249,7 +248,7 @@ EFFECTS["drain"] = {
 EFFECTS["surge"] = {
     "one more": (
         to_be_replaced(machine(), chosen=SURGES, state=State.REQUIRED),
-        After(replace(record(State.REQUIRED), replacement=RAISED), machine=ScaleUp("a", machine(), 4)),
+        After(replace(record(State.REQUIRED), replacement=RAISED), task=ScaleUp("a", machine(), 4)),
         "MaintenanceSurge: scales MachineSet np up to 4 machines",
     ),
     "where no number is known nothing is asked": (replaced(machine(None)), After(record()), ""),
@@ -281,10 +280,7 @@ def test_effects(trigger: str, seen: Situation, expected: After, words: str) -> 
     effects = TRIGGERS[trigger](seen, Work(seen.node, seen.record))
     notices = [f"{notice.type.value} {notice.reason}: {notice.message}" for notice in effects.notices]
 
-    assert (effects.record, effects.perform, effects.machine) == (
-        expected.record,
-        expected.perform,
-        expected.machine,
-    )
+    tasks = () if expected.task is None else (expected.task,)
+    assert (effects.record, effects.tasks) == (expected.record, tasks)
     assert effects.node == replace(seen.node, **expected.node)
     assert [words in notice for notice in notices] == [True] * bool(words)

@@ -9,7 +9,7 @@ from jobs.cli import commands
 from reconciler.model.keys import keys_of
 from reconciler.report.commands import Words, in_parts
 from reconciler.report.explain import who_ends
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 
 
 @pytest.mark.parametrize(

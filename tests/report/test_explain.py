@@ -21,7 +21,7 @@ from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
 from reconciler.report.commands import commands_in
 from reconciler.report.explain import find_pod, obstacles, owner_labels, who_ends
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 from reconciler.report.people import people
 from reconciler.report.standing import ends_by_itself
 from reconciler.simulation.workloads import BudgetSpec

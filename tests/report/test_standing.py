@@ -7,7 +7,7 @@ import json
 import pytest
 
 from reconciler.model.node import Node
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import hold_kinds
 from reconciler.report.standing import Standing, ends_by_itself, kind_of_hold, standing
 from tests.report.explaining import Explained
 from tests.support import builders

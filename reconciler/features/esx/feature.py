@@ -17,7 +17,19 @@ from msgspec import Struct
 
 from reconciler.features.esx.settings import INITIATED, LABEL, POWER, VERSION
 from reconciler.features.esx.source import ALARM, HOST, HOSTS, NONE, REBOOT_OK, HostState
-from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Power, Switch, Vm, power_of
+from reconciler.features.esx.vm import (
+    OFF,
+    ON,
+    POWER_OFF,
+    POWER_ON,
+    SHUT_DOWN,
+    Named,
+    NodeVm,
+    Power,
+    Switch,
+    Vm,
+    power_of,
+)
 from reconciler.model.drains import DrainOrder, Grace
 from reconciler.model.event import VCENTER
 from reconciler.model.holds import HoldKind
@@ -26,7 +38,7 @@ from reconciler.model.instructions import instructions_of
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition, Node
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.ports import Outside
 from reconciler.model.record import State
@@ -145,7 +157,7 @@ class _Going(Struct, frozen=True):
         text = power.text if power is not None else None
         return {key: text} if self.node.annotations.get(key) != text else {}
 
-    def ask(self, action: ActionName, done: Power, reason: str, until: datetime | None = None) -> NodeSigns:
+    def ask(self, action: ActionKind, done: Power, reason: str, until: datetime | None = None) -> NodeSigns:
         """Return the request, unless it was sent a moment ago, and the hold until the VM is in that state."""
         due = done.asked + AGAIN if done.asked is not None else self.now
         if self.now < due:
@@ -153,7 +165,7 @@ class _Going(Struct, frozen=True):
             return NodeSigns(holds=(self.hold(reason, until=ends, asks=_SOON),))
         return NodeSigns(
             self.keep(replace(done, asked=self.now)),
-            request=Switch(_named(self.node), self.vm.id, action),
+            tasks=(Switch(_named(self.node), self.vm.id, action),),
             holds=(self.hold(reason, until=until, asks=_SOON),),
             notices=(_notice(reason),),
         )
@@ -251,11 +263,11 @@ def _go_off(going: _Going) -> NodeSigns:
     ends = done.since + POWER.of(going.context.settings).shutdown_timeout
     if going.vm.tools and going.now < ends:
         reason = f"its guest shuts down since {to_text(done.since)}; its VM is powered off at {to_text(ends)}"
-        return going.ask(ActionName.SHUT_DOWN, done, reason, ends)
+        return going.ask(SHUT_DOWN, done, reason, ends)
     why = "no guest tools run" if not going.vm.tools else f"its guest did not shut down by {to_text(ends)}"
     if done.asked is not None and done.asked < ends <= going.now:
         done = replace(done, asked=None)
-    return going.ask(ActionName.POWER_OFF, done, f"its VM is powered off: {why}")
+    return going.ask(POWER_OFF, done, f"its VM is powered off: {why}")
 
 
 def _come_back(going: _Going) -> NodeSigns:
@@ -270,7 +282,7 @@ def _come_back(going: _Going) -> NodeSigns:
         return NodeSigns(holds=(going.hold(f"its VM is {going.vm.state}, which a person has to end"),))
     # What was done in this maintenance of the host does not count in the next one.
     done = Power(asked=going.done.asked if going.done is not None else None)
-    return going.ask(ActionName.POWER_ON, done, "its VM is powered on: the host left maintenance")
+    return going.ask(POWER_ON, done, "its VM is powered on: the host left maintenance")
 
 
 class _Powered(Decider):
@@ -328,6 +340,7 @@ def _removed(node: Node, prefix: str) -> NodeSigns:
 FEATURE = Feature(
     NAME,
     (VM_POWER,),
+    (SHUT_DOWN, POWER_OFF, POWER_ON),
     reads=_reads,
     adopts=_adopts,
     read_nodes=_read_nodes,

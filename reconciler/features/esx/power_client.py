@@ -24,11 +24,21 @@ from reconciler.features.esx.client import (
     words_of,
 )
 from reconciler.features.esx.settings import SECTION, VCenter, VCenters
-from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Switch, Vm, identify
+from reconciler.features.esx.vm import (
+    OFF,
+    ON,
+    POWER_OFF,
+    POWER_ON,
+    SHUT_DOWN,
+    Named,
+    NodeVm,
+    Switch,
+    Vm,
+    identify,
+)
 from reconciler.http.retrying import Guard
 from reconciler.model import limits
 from reconciler.model.errors import CloudError
-from reconciler.model.outcome import ActionName
 from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
 from reconciler.threads import begin_read
@@ -150,19 +160,18 @@ class PowerClient(VCenterClient):
         found = identify(request.named, states(content, [request.vm]))
         if found.vm is None:
             raise CloudError(f"the VM of {request.node} is not switched: {found.problem}", status=409)
-        wanted = ON if request.action is ActionName.POWER_ON else OFF
+        wanted = ON if request.action is POWER_ON else OFF
         if found.vm.state == wanted:
             return
         vm = vim.VirtualMachine(request.vm, content.propertyCollector._stub)
         assert self._guard is not None
         self._guard()
-        match request.action:
-            case ActionName.SHUT_DOWN:
-                vm.ShutdownGuest()
-            case ActionName.POWER_OFF:
-                vm.PowerOffVM_Task()
-            case ActionName.POWER_ON:
-                vm.PowerOnVM_Task(None)
+        if request.action is SHUT_DOWN:
+            vm.ShutdownGuest()
+        elif request.action is POWER_OFF:
+            vm.PowerOffVM_Task()
+        elif request.action is POWER_ON:
+            vm.PowerOnVM_Task(None)
 
 
 def all_vms(content: Any) -> tuple[Vm, ...]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
 from uuid import UUID
 
 from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.event import VCENTER
-from reconciler.model.outcome import ActionName
+from reconciler.model.machine import platform
+from reconciler.model.outcome import ActionKind
+from reconciler.model.tasks import Clients
 from reconciler.model.values import decoded, encoded, parsed
 
 ON, OFF = "poweredOn", "poweredOff"
@@ -114,16 +115,28 @@ def power_of(text: str | None) -> Power | None:
         return Power()
 
 
-class Switch(Struct, frozen=True):
-    """Shut down the guest of a node's VM, or switch it off or on. It is a PlatformRequest."""
+SHUT_DOWN = ActionKind("shut down", "shut down its guest", most=1)
+POWER_OFF = ActionKind("power off", "power its VM off", most=1)
+POWER_ON = ActionKind("power on", "power its VM on", most=1)
 
-    source: ClassVar[str] = VCENTER
+
+class Switch(Struct, frozen=True):
+    """Shut down the guest of a node's VM, or switch it off or on. It is a Task."""
 
     named: Named
     vm: str
-    action: ActionName
+    action: ActionKind
 
     @property
     def node(self) -> str:
         """The node."""
         return self.named.node
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (VCENTER, self.action.name, self.node)
+
+    def perform(self, clients: Clients) -> None:
+        """Ask the vCenter server; raises CloudError."""
+        platform(VCENTER, clients).perform(self)

@@ -422,7 +422,7 @@ def decision_of(explained: NodeExplanation) -> Document:
             ],
             "stateBefore": plan.before,
             "state": plan.after,
-            "actions": actions(plan),
+            "actions": [kind.name for kind in actions(plan)],
             "holds": [{"check": hold.code, "until": hold.until} for hold in plan.holds],
             "plannedStart": schedule.planned_start if schedule is not None else None,
             "latestStart": schedule.latest_start if schedule is not None else None,

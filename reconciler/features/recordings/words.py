@@ -14,7 +14,6 @@ from reconciler.model.event import Initiator, Status
 from reconciler.model.instructions import Approval, PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX, NODE_KEYS, keys_of
 from reconciler.model.machine import CONDITIONS
-from reconciler.model.outcome import ActionName
 from reconciler.model.polling import Alone
 from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS
 from reconciler.model.record import Record
@@ -23,7 +22,7 @@ from reconciler.model.selector import Operator
 from reconciler.model.unguarded import UnguardedWhy
 from reconciler.passes.parts import Parts
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import action_kinds, hold_kinds
 from reconciler.settings.reference import json_schema
 from reconciler.settings.schema import whole_settings
 
@@ -115,7 +114,8 @@ def public_words(parts: Parts, *documents: type[Struct]) -> frozenset[str]:
         *(word for what in (PODS, BUDGETS, NAMESPACES, LEDGER) for word in what.split()),
         *(source.name for source in parts.sources.all),
         *hold_kinds(),
-        *_of_enums(ActionName, CaseForecast, CaseResult, UnguardedWhy, Operator, Status, Initiator),
+        *action_kinds(),
+        *_of_enums(CaseForecast, CaseResult, UnguardedWhy, Operator, Status, Initiator),
         *(word for each in types for word in _of_type(each, set())),
         *_of_schema(json_schema()),
     }

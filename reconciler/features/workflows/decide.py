@@ -27,7 +27,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.values import replace
-from reconciler.model.workflow import WorkflowData, upgrade_on
+from reconciler.model.workflow import LeaseTake, WorkflowData, upgrade_on
 from reconciler.model.writes import used_keys
 from reconciler.passes.decide.draining import followed, recorded_order
 from reconciler.passes.decide.facts import pods_left
@@ -112,8 +112,9 @@ class NodeWorkflows(Decider):
         if step is None or not step.readable:
             return
         self._members.moved(step.node, step.data)
-        for take in step.todo.takes:
-            self._members.read = self._members.read.taken(take)
+        for task in step.todo.tasks:
+            if isinstance(task, LeaseTake):
+                self._members.read = self._members.read.taken(task)
         if step.node.unschedulable and not node.read.unschedulable:
             progress.places = progress.places.take(node.read, "cordoned for a workflow")
 
@@ -197,8 +198,7 @@ def _step(
         holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
         todo=Actions(
             notices=(*notices, *ran.work.notices),
-            takes=ran.takes,
-            hypervisor=work.hypervisor,
+            tasks=(*ran.takes, *work.tasks),
             messages=told.messages,
             next_message=told.next,
         ),

@@ -12,7 +12,15 @@ from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import internal
-from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen, Needs, ReadForChecks
+from reconciler.model.workflow import (
+    CHANGE_HYPERVISOR,
+    TAKE_LEASE,
+    Hypervisor,
+    LeaseRef,
+    LeaseSeen,
+    Needs,
+    ReadForChecks,
+)
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, Wants
 from reconciler.settings.schema import Settings
@@ -53,7 +61,12 @@ def _settled(settings: Settings) -> Callable[[Node], bool] | None:
 
 
 FEATURE = Feature(
-    "workflows", HOLDS, reads=_reads, read_checks=_read_checks, decide=Deciding(_decide, _settled)
+    "workflows",
+    HOLDS,
+    (TAKE_LEASE, CHANGE_HYPERVISOR),
+    reads=_reads,
+    read_checks=_read_checks,
+    decide=Deciding(_decide, _settled),
 )
 
 

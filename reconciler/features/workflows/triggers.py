@@ -12,7 +12,7 @@ from reconciler.features.workflows.situation import WORKFLOWS, Worked, WorkflowS
 from reconciler.model.node import Taint
 from reconciler.model.record import Cordon, DrainRecord
 from reconciler.model.values import replace
-from reconciler.model.workflow import HypervisorWrite, upgrade_of
+from reconciler.model.workflow import HypervisorWrite, Value, upgrade_of
 from reconciler.settings.trigger_types import (
     AlterAnnotation,
     AlterFinalizer,
@@ -58,11 +58,14 @@ def alter_hypervisor(config: AlterHypervisor, situation: WorkflowSituation, work
     found, why = situation.read.hypervisor(work.node.name)
     if found is None:
         return replace(work, waits=why)
-    before = work.hypervisor.fields if work.hypervisor is not None else {}
-    wanted = {**before, **config.fields}
+    wanted: dict[str, Value] = {}
+    for task in work.tasks:
+        wanted |= task.fields if isinstance(task, HypervisorWrite) else {}
+    wanted |= config.fields
     fields = {key: value for key, value in wanted.items() if found.spec[key] != value}
-    write = HypervisorWrite(found.name, found.uid, fields) if fields else None
-    return replace(work, hypervisor=write)
+    others = tuple(task for task in work.tasks if not isinstance(task, HypervisorWrite))
+    write = (HypervisorWrite(found.name, found.uid, fields),) if fields else ()
+    return replace(work, tasks=(*others, *write))
 
 
 @trigger_type("alterLabel", AlterLabel)

@@ -192,14 +192,16 @@ def _account(
 
     Return whether the ledger notes the start.
     """
-    settings, action = context.settings, walked.effects.machine
+    settings = context.settings
     key = pool_key(situation.machine)
-    if isinstance(action, ScaleUp) and key is not None:
-        progress.pools = {**progress.pools, key: node.name}
-    if isinstance(action, Remove):
-        fleet = [other for other in context.snapshot.every_node() if settings.in_fleet(other.labels)]
-        gone = _gone_by_us(node, action, walked.effects.record, fleet, progress.ledger.replaced, context.now)
-        progress.ledger = replace(progress.ledger, replaced=gone)
+    for task in walked.effects.tasks:
+        if isinstance(task, ScaleUp) and key is not None:
+            progress.pools = {**progress.pools, key: node.name}
+        if isinstance(task, Remove):
+            fleet = [other for other in context.snapshot.every_node() if settings.in_fleet(other.labels)]
+            ledger, record = progress.ledger, walked.effects.record
+            gone = _gone_by_us(node, task, record, fleet, ledger.replaced, context.now)
+            progress.ledger = replace(ledger, replaced=gone)
     if any(step.begins for step in walked.transitions):
         progress.places = progress.places.take(node, "ours, starting")
     # A node that is drained again, for another event, has had its start.

@@ -58,11 +58,9 @@ def plan_of(decision: CaseDecision, node: NodeFacts, context: PassContext, parts
         write=write,
         drain=decision.drain,
         stop_drain=decision.stop_drain,
-        perform=effects.perform or signs.request,
-        machine=effects.machine,
+        tasks=(*beside.tasks, *decision.hooks, *effects.tasks, *signs.tasks),
         notices=(*beside.notices, *notices),
         publications=signs.writes,
-        hooks=decision.hooks,
         pending=(*decision.pending, *over),
         noted=second_patch(node, write, decision.noted, context) if decision.noted is not None else None,
     )

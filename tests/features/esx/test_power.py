@@ -9,9 +9,8 @@ import pytest
 from reconciler.features.esx.feature import AGAIN
 from reconciler.features.esx.settings import INITIATED, LABEL, VERSION
 from reconciler.features.esx.source import REBOOT_OK, HostState
-from reconciler.features.esx.vm import OFF, ON, Power, power_of
+from reconciler.features.esx.vm import OFF, ON, POWER_OFF, POWER_ON, SHUT_DOWN, Power, power_of
 from reconciler.model.node import Node
-from reconciler.model.outcome import ActionName
 from reconciler.model.values import replace
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
@@ -24,7 +23,7 @@ from tests.support.searching import kills
 
 SETTINGS = chosen()
 ENTERS, IDLE = HostState(entering=True, version="8.0.1"), HostState(version="8.0.1")
-SHUT, CUT, START = ActionName.SHUT_DOWN, ActionName.POWER_OFF, ActionName.POWER_ON
+SHUT, CUT, START = SHUT_DOWN, POWER_OFF, POWER_ON
 RECORD = "node-maintenance.dev/record"
 
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from reconciler.features.esx.settings import INITIATED
 from reconciler.features.esx.source import HOST, REBOOT_OK, HostState
-from reconciler.features.esx.vm import OFF, ON, Named, NodeVm, Switch, Vm, identify
+from reconciler.features.esx.vm import OFF, ON, POWER_OFF, POWER_ON, Named, NodeVm, Switch, Vm, identify
 from reconciler.model.errors import CloudError
-from reconciler.model.outcome import ActionName
+from reconciler.model.outcome import ActionKind
 from reconciler.model.polling import Listing
 from reconciler.model.values import replace
 from reconciler.run import run_pass
@@ -57,7 +57,7 @@ class FakeVCenter:
     vms_by_name: dict[str, Vm] = field(default_factory=dict)
     host: HostState = HostState(version="8.0.1")
     takes: timedelta | None = timedelta(seconds=10)
-    requests: list[tuple[str, ActionName]] = field(default_factory=list)
+    requests: list[tuple[str, ActionKind]] = field(default_factory=list)
     problem: str = ""
     die: tuple[str, int] = ("", 0)
     calls: int = 0
@@ -86,7 +86,7 @@ class FakeVCenter:
         vm = next(vm for vm in self.vms_by_name.values() if vm.id == request.vm)
         self.requests.append((request.node, request.action))
         node = self.world.cluster.nodes[request.node]
-        if request.action is ActionName.POWER_ON:
+        if request.action is POWER_ON:
             assert not self.host.maintenance
             self.switch(vm.name, ON)
         else:
@@ -94,7 +94,7 @@ class FakeVCenter:
             assert self.world.cluster.pods_on(request.node) == ()
             assert node.annotations[INITIATED] == "true"
             assert POWER in node.annotations
-            if request.action is ActionName.POWER_OFF:
+            if request.action is POWER_OFF:
                 self.switch(vm.name, OFF)
             elif self.takes is not None:
                 self.world.clock.after(self.takes, lambda: self.switch(vm.name, OFF))

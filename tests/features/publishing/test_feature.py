@@ -39,7 +39,7 @@ def test_the_signs_of_all_publishers_come_together() -> None:
     found = node_signs(builders.node(), standing(), SHOWING)
 
     assert found.annotations[DRAINSAFE_OWNER] == PREFIX
-    assert [(write.node, write.action) for write in found.writes] == [("a", "conditions")]
+    assert [(write.node, write.action.name) for write in found.writes] == [("a", "conditions")]
 
 
 def test_what_any_publisher_has_on_a_node_is_borne_and_removed() -> None:

@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from reconciler.model.event import Kind, Signal
-from reconciler.model.machine import Remove
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.profiles.checks import CHECKS
@@ -49,14 +48,14 @@ def test_it_is_drained_for_whatever_the_policy_of_its_kind_says() -> None:
 
 @pytest.mark.parametrize("text", ["", OFF])
 def test_its_machine_is_deleted_once_it_is_drained(text: str) -> None:
-    assert isinstance(_plan(ASKS, text, drained=True).todo.machine, Remove)
+    assert _plan(ASKS, text, drained=True).todo.deletes_node
 
 
 def test_another_event_of_that_kind_has_its_policy() -> None:
     other = dataclasses.replace(ASKS, replaces=False)
 
     assert not _plan(other, OFF, drained=False).starts
-    assert _plan(other, "", drained=True).todo.machine is None
+    assert not _plan(other, "", drained=True).todo.deletes_node
 
 
 @pytest.mark.parametrize("asks", [True, False])

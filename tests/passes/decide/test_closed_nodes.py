@@ -75,7 +75,7 @@ def test_a_far_redeploy_neither_evicts_more_nor_takes_the_machine(
     held = record(events=(A1,)) if done else record(events=(A1,), drain=DrainRecord(NOW))
     plan = _plan(held, text, REBOOT, REDEPLOY)
 
-    assert plan.todo.machine is None
+    assert not plan.todo.deletes_node
     assert plan.record is not None
     assert [(one.ids, one.waits) for one in plan.record.events] == [(("A1",), False), (("B2",), True)]
     if done:
@@ -120,7 +120,7 @@ def test_the_mode_holds_a_new_demand() -> None:
         planned(builders.with_machines(seen, {"a": machine()}), builders.settings(REPLACED, mode="Finish"))
     )
 
-    assert (plan.todo.drain, plan.todo.machine) == (None, None)
+    assert (plan.todo.drain, plan.todo.tasks) == (None, ())
     assert "startsAllowed" in codes(plan)
 
 
@@ -132,7 +132,7 @@ def test_once_it_may_begin_the_node_is_drained_for_it_and_then_its_machine_goes(
     assert plan.record is not None
 
     done = replace(plan.record, drain=DrainRecord(NOW, 1, NOW))
-    assert _plan(done, REPLACED, REBOOT, REDEPLOY, pods=()).todo.machine is not None
+    assert _plan(done, REPLACED, REBOOT, REDEPLOY, pods=()).todo.deletes_node
 
 
 @pytest.mark.parametrize(
@@ -153,19 +153,19 @@ def test_pods_that_stay_hold_the_machine_and_are_named(stays: Pod, text: str) ->
     chosen = f"conditions: {{KernelDeadlock: {{replace: true}}}}\n{text}"
     plan = _plan(record(events=(stuck,)), chosen, deadlock, pods=(stays,))
 
-    assert plan.todo.machine is None
+    assert not plan.todo.deletes_node
     [hold] = [one for one in plan.holds if one.code == "replaceDue"]
     assert f"pods stay on it: {stays.key}" in hold.reason
-    assert _plan(record(events=(stuck,)), chosen, deadlock, pods=()).todo.machine is not None
+    assert _plan(record(events=(stuck,)), chosen, deadlock, pods=()).todo.deletes_node
 
 
 def test_pods_of_daemon_sets_hold_no_machine_and_unknown_pods_do() -> None:
     held = record(events=(known(Kind.REDEPLOY, ids=("B2",), not_before=FAR),))
-    assert _plan(held, REPLACED, REDEPLOY, pods=(builders.pod(owner="DaemonSet"),)).todo.machine is not None
+    assert _plan(held, REPLACED, REDEPLOY, pods=(builders.pod(owner="DaemonSet"),)).todo.deletes_node
 
     seen = snapshot(held_node(held), readings={"a": reported(REDEPLOY)})
     plan = plan_of(planned(builders.with_machines(seen, {"a": machine()}), builders.settings(REPLACED)))
-    assert plan.todo.machine is None
+    assert not plan.todo.deletes_node
     assert "its pods are not known" in next(one.reason for one in plan.holds if one.code == "replaceDue")
 
 
@@ -186,7 +186,7 @@ def test_pods_hold_the_machine_until_the_platform_takes_it(
     text = "events: {Redeploy: {replace: true}, Reboot: {replace: true}}"
     plan = _plan(record(events=(known(kind, ids=("B2",)),)), text, told, pods=(bare,))
 
-    assert (plan.todo.machine is not None) is goes
+    assert (plan.todo.deletes_node) is goes
 
 
 # Adopted nodes.

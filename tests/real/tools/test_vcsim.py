@@ -12,9 +12,8 @@ import pytest
 from reconciler.features.esx.power_client import PowerClient, for_source
 from reconciler.features.esx.settings import SECTION
 from reconciler.features.esx.source import HOST
-from reconciler.features.esx.vm import OFF, ON, Named, Switch
+from reconciler.features.esx.vm import OFF, ON, POWER_OFF, POWER_ON, SHUT_DOWN, Named, Switch
 from reconciler.model.errors import CloudError, LockLost
-from reconciler.model.outcome import ActionName
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -124,14 +123,14 @@ def test_the_vms_of_nodes_are_found_and_switched(vcsim_program: Path, tmp_path: 
 
         vm = client.vms([asked])["n0"].vm
         assert vm is not None
-        client.perform(Switch(asked, vm.id, ActionName.SHUT_DOWN))
+        client.perform(Switch(asked, vm.id, SHUT_DOWN))
         wait_for("its end", lambda: vcenter.power()["n0"] == OFF)
         # What a killed process has asked for before does no harm.
-        client.perform(Switch(asked, vm.id, ActionName.SHUT_DOWN))
-        client.perform(Switch(asked, vm.id, ActionName.POWER_OFF))
-        client.perform(Switch(asked, vm.id, ActionName.POWER_ON))
+        client.perform(Switch(asked, vm.id, SHUT_DOWN))
+        client.perform(Switch(asked, vm.id, POWER_OFF))
+        client.perform(Switch(asked, vm.id, POWER_ON))
         wait_for("its start", lambda: vcenter.power()["n0"] == ON)
-        client.perform(Switch(asked, vm.id, ActionName.POWER_OFF))
+        client.perform(Switch(asked, vm.id, POWER_OFF))
         wait_for("its end", lambda: vcenter.power()["n0"] == OFF)
 
 
@@ -144,7 +143,7 @@ def test_a_vm_of_another_node_is_not_switched_whatever_was_read_before(
         assert vm is not None
         vcenter.rename("n0", "n1")
 
-        for action in (ActionName.SHUT_DOWN, ActionName.POWER_OFF):
+        for action in (SHUT_DOWN, POWER_OFF):
             with pytest.raises(CloudError, match=f"reports the UUID {uuid}, which the VM n1 has"):
                 client.perform(Switch(Named("n0", "a", uuid), vm.id, action))
         assert vcenter.power()["n1"] == ON
@@ -165,9 +164,9 @@ def test_without_the_lock_nothing_is_switched(vcsim_program: Path, tmp_path: Pat
             left.pop()
 
         with pytest.raises(LockLost):
-            switcher(vcenter, guard).perform(Switch(named, vm.id, ActionName.POWER_OFF))
+            switcher(vcenter, guard).perform(Switch(named, vm.id, POWER_OFF))
         with pytest.raises(CloudError, match="not switched by this process"):
-            for_source(chosen(vcenter), None).perform(Switch(named, vm.id, ActionName.POWER_OFF))
+            for_source(chosen(vcenter), None).perform(Switch(named, vm.id, POWER_OFF))
         assert vcenter.power()["n0"] == ON
 
 

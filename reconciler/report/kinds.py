@@ -1,4 +1,4 @@
-"""Every kind of hold: those of checks, of the core, and of features."""
+"""Every kind of hold and of action: those of the core, and those that features declare."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from reconciler import plugins
+from reconciler.model import machine, writes
 from reconciler.model.holds import OF_THE_CORE, HoldKind
+from reconciler.model.hooks import RUN_HOOK
+from reconciler.model.outcome import ACTIONS, ActionKind
 
 
 @cache
@@ -30,3 +33,17 @@ def hold_kinds() -> Mapping[str, HoldKind]:
         if silent := [kind.code for kind in kinds if not kind.who]:
             raise ValueError(f"{file}: the hold {silent[0]} does not say who can end it")
     return plugins.by_name("hold", (core, *of_checks, *of_features), lambda kind: kind.code)
+
+
+@cache
+def action_kinds() -> Mapping[str, ActionKind]:
+    """Return every kind of action by its name.
+
+    Raises ValueError, which names both files, if two have one name, and if one of a feature has no words.
+    """
+    core = ("reconciler/model", (*ACTIONS, *machine.ACTIONS, *writes.ACTIONS, RUN_HOOK))
+    of_features = [(plugins.file_of(module), module.FEATURE.actions) for module in plugins.modules("feature")]
+    for file, kinds in of_features:
+        if silent := [kind.name for kind in kinds if not kind.words]:
+            raise ValueError(f"{file}: the action {silent[0]} has no words for reports")
+    return plugins.by_name("action", (core, *of_features), lambda kind: kind.name)

@@ -1,4 +1,4 @@
-"""Which kinds of holds there are: features bring their own."""
+"""Which kinds of holds and actions there are: features bring their own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 
 from reconciler import plugins
 from reconciler.model.holds import HoldKind
+from reconciler.model.outcome import ActionKind
 from reconciler.passes.plugin import Feature
-from reconciler.report.holds import hold_kinds
+from reconciler.report.kinds import action_kinds, hold_kinds
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,20 @@ def test_a_hold_that_exists_or_that_nobody_can_end_is_refused_with_its_file(
 
 def test_the_hold_of_a_feature_is_one_of_all() -> None:
     assert hold_kinds()["vmPower"].who.startswith("the administrator of the host")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (ActionKind("cordon", "lift"), "toys/crane.py: reconciler/model has another action cordon"),
+        (ActionKind("lift", ""), "toys/crane.py: the action lift has no words for reports"),
+    ],
+)
+def test_an_action_that_exists_or_that_has_no_words_is_refused_with_its_file(
+    kind: ActionKind, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crane = SimpleNamespace(__name__="toys.crane", FEATURE=Feature("crane", actions=(kind,)))
+    monkeypatch.setattr(plugins, "modules", lambda stage: iter([crane] if stage == "feature" else []))
+
+    with pytest.raises(ValueError, match=said):
+        action_kinds.__wrapped__()
