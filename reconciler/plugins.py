@@ -64,7 +64,8 @@ _SOURCES_FIRST = ("source", "settings")
 def modules(stage: str) -> Iterator[ModuleType]:
     """Import the module of this stage of each plugin that has one, and nothing else.
 
-    Features come first, but the sources of features after all others, as their sections do.
+    Features come first, but the sources of features after all others, as their sections do. Raises
+    ImportError, with the file, for a module of the stage that says nothing of what it gives.
     """
     rooms = reversed(_ROOMS.items()) if stage in _SOURCES_FIRST else _ROOMS.items()
     for room, own in rooms:
@@ -72,8 +73,10 @@ def modules(stage: str) -> Iterator[ModuleType]:
             name = _module(package, own, stage)
             if name:
                 module = import_module(name)
-                if stage == own or name.endswith(f".{stage}") or hasattr(module, VALUES[stage]):
+                if hasattr(module, VALUES[stage]):
                     yield module
+                elif stage == own or name.endswith(f".{stage}"):
+                    raise ImportError(f"{module.__file__} has no {VALUES[stage]}", name=name)
     yield from (plugin.module for plugin in installed() if hasattr(plugin.module, VALUES.get(stage, stage)))
 
 

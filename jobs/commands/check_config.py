@@ -16,11 +16,12 @@ from jobs.runtime.output import echo, echo_folded
 from jobs.runtime.settings_source import SettingsSource, settings_from, with_calendars
 from reconciler.model.content import Holder
 from reconciler.model.errors import ClusterError, SettingsError
+from reconciler.model.grants import Account
 from reconciler.model.node import Wanted
 from reconciler.report.acting import cluster_words
 from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.explain import explain_settings
-from reconciler.settings.grants import Account, grants_as_manifests, grants_of
+from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.in_cluster import nodes_in_words, nodes_to_question
 from reconciler.settings.load import calendar_mistakes, parse_content, read_settings
 from reconciler.settings.mistakes import Warned

@@ -345,7 +345,7 @@ class Serving:
         self._reload()
         try:
             wishes = [self._try_pass(), self._file.again()]
-            if (requeue := self._settings.profiles.intervals.requeue) is not None:
+            if (requeue := self._settings.every) is not None:
                 wishes.append(requeue.total_seconds() - self._took())
         finally:
             self._warning.report(self._file.mistake())

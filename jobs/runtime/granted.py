@@ -11,7 +11,7 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection, Request, api
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model.errors import ClusterError
-from reconciler.settings.grants import Account, Grants
+from reconciler.model.grants import Account, Grants
 
 _POLICY = "node-maintenance-reconciler"
 _PLACE = api("admissionregistration.k8s.io", "v1") / "validatingadmissionpolicies" / _POLICY

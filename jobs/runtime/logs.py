@@ -25,7 +25,6 @@ from reconciler.report.columns import log_fields
 from reconciler.report.people import clocks_disagree
 from reconciler.report.values import settings_value
 from reconciler.settings.schema import Settings
-from reconciler.settings.warnings import does_nothing
 
 
 class _JsonLines(logging.Formatter):
@@ -137,8 +136,8 @@ class PassLog:
     @staticmethod
     def settings_loaded(settings: Settings, cluster: str) -> None:
         """Log which settings apply from now on; a file that never does anything is a warning."""
-        mode, version, nothing = settings.mode.value, _version(settings.version), does_nothing(settings)
-        level, because = (Level.WARNING, {"because": f"profiles: {nothing}"}) if nothing else (Level.INFO, {})
+        mode, version, nothing = settings.mode.value, _version(settings.version), settings.idle
+        level, because = (Level.WARNING, {"because": nothing}) if nothing else (Level.INFO, {})
         PassLog.write(
             LogEvent.SETTINGS_LOADED, level=level, mode=mode, settings=version, cluster=cluster, **because
         )

@@ -15,6 +15,7 @@ from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions, Kept, PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.model.messages import WorkflowMessage
 from reconciler.model.outcome import (
     CORDON,
     DRAIN,
@@ -33,7 +34,6 @@ from reconciler.model.schedule import CaseSchedule, Exemption, StartTimes, Urgen
 from reconciler.model.snapshot import FleetNode, Ledger, Undone
 from reconciler.model.tasks import Task
 from reconciler.model.unguarded import Unguarded
-from reconciler.model.workflow import WorkflowMessage
 from reconciler.model.writes import NodeWrite, Publication
 
 

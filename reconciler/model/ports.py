@@ -21,6 +21,7 @@ from reconciler.model.errors import Late
 from reconciler.model.hooks import HookReader, HookRunner
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine, MachineRef, MachineWriter
+from reconciler.model.messages import WorkflowMessage
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
@@ -34,7 +35,6 @@ from reconciler.model.workflow import (
     LeaseSeen,
     PrometheusAnswer,
     PrometheusQuery,
-    WorkflowMessage,
 )
 from reconciler.model.writes import ClusterWriter, Maintenance
 

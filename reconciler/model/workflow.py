@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from operator import or_
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 from msgspec.structs import astuple
 
 from reconciler.model.moments import shifted
@@ -19,7 +19,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.problems import Faults
 from reconciler.model.record import State
 from reconciler.model.tasks import Clients, Port
-from reconciler.model.values import UnixMoment, replace
+from reconciler.model.values import replace
 
 Value = bool | int | str | tuple[str, ...]
 """The value of a field."""
@@ -319,25 +319,6 @@ class WorkflowData(Struct, frozen=True):
         return max(
             (one.current for one in self.profiles.values()), key=order.index, default=State.OPERATIONAL
         )
-
-
-LONGEST = 2000
-"""Characters of a text that a template makes. The rest is left out."""
-
-
-class WorkflowMessage(Struct, frozen=True):
-    """A message about one node, as the template of the instance made it.
-
-    `id` is the same for the same message in every process. `at` is when a pass found that it is due (UTC).
-    `title` is the first message of a thread, empty for an instance without threads.
-    """
-
-    id: str
-    instance: str
-    node: str
-    at: UnixMoment
-    text: Annotated[str, Meta(max_length=LONGEST)]
-    title: str = ""
 
 
 def upgraded_pools(nodes: Iterable[Node], faults: Faults) -> frozenset[str]:

@@ -23,7 +23,7 @@ from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.plugins import Check, Trigger
 from reconciler.profiles.situation import Effects, Situation, Work
-from reconciler.settings.workflows import ProfileSettings, StateSettings
+from reconciler.settings.profiles import ProfileSettings, StateSettings
 from reconciler.settings.yaml import read_yaml
 
 

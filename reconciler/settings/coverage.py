@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
@@ -16,7 +17,6 @@ from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.settings.mistakes import Path, Warned, spelt
 from reconciler.settings.schema import Mode, Settings
-from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
 
 Counted = tuple[Mapping[str, str], int]
 """The labels of so many nodes."""
@@ -45,13 +45,6 @@ def selectors(section: BaseModel, path: Path = ()) -> Iterator[tuple[Path, Label
 def coverage_of(settings: Settings, nodes: Iterable[Counted]) -> Coverage:
     """Return what the settings guard of these nodes."""
     nodes = tuple(nodes)
-
-    def profile(name: str) -> int:
-        key = settings.keys.names.workflows
-        return sum(
-            count for labels, count in nodes if name in (labels.get(key) or DEFAULT_PROFILE).split(SEPARATOR)
-        )
-
     selected = [
         Selected(
             spelt(path),
@@ -61,8 +54,12 @@ def coverage_of(settings: Settings, nodes: Iterable[Counted]) -> Coverage:
         for path, selector in selectors(settings)
         if path != ("nodeSelector",)
     ]
-    names = [each.name for each in settings.profiles.profiles]
-    selected += [Selected(f"profiles.profiles.{name}", "", profile(name)) for name in names]
+    for part in settings.of_features:
+        if names := part.profiles(settings):
+            profiles = Counter[str]()
+            for labels, count in nodes:
+                profiles.update(dict.fromkeys(part.selected(settings, labels), count))
+            selected += [Selected(f"{part.key}.profiles.{name}", "", profiles[name]) for name in names]
     # `nodeSelector` is first: what follows may be left out.
     every = Selected("nodeSelector", limits.text(str(settings.node_selector), _LONGEST))
     covered = Coverage(
@@ -118,7 +115,7 @@ def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
             yield Warned(each.key, message, "correct its labels, if that is not meant")
     kept = {each.key for each in after.selected}
     for was in before.selected:
-        if was.key.startswith("profiles.") and was.nodes and was.key not in kept and len(kept) < _MOST:
+        if ".profiles." in was.key and was.nodes and was.key not in kept and len(kept) < _MOST:
             yield Warned(
                 was.key, f"is gone, and {count_of(was.nodes, 'node')} had it", "add it again, if not meant"
             )

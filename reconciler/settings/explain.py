@@ -13,7 +13,6 @@ from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
-from reconciler.model.record import State
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.fields import for_nodes
 from reconciler.settings.grants import grants_as_words, grants_of
@@ -47,15 +46,15 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
     yield f"{nodes} are managed, except those with the label {settings.keys.names.ignore}=true."
     yield f"Times are in {settings.time_zone.key}."
-    if settings.profiles.on:
+    foreign = [
+        part for part in settings.of_features if part.form is not None and any(part.explained(settings))
+    ]
+    for part in foreign:
+        yield from ("", part.title, *part.explained(settings))
+    if foreign and (grants := grants_of(settings)).any:
         yield ""
-        yield "Workflows"
-        yield from _workflows(settings)
-        grants = grants_of(settings)
-        if grants.any:
-            yield ""
-            yield "Permissions beyond k8s/base (--permissions prints them as YAML)"
-            yield from grants_as_words(grants)
+        yield "Permissions beyond k8s/base (--permissions prints them as YAML)"
+        yield from grants_as_words(grants)
     if settings.only_workflows:
         return
     yield ""
@@ -94,28 +93,8 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield "Hooks"
         yield from hooks
     for part in settings.of_features:
-        if lines := list(part.explained(settings)):
+        if part not in foreign and (lines := list(part.explained(settings))):
             yield from ("", part.title, *lines)
-
-
-def _workflows(settings: Settings) -> Iterator[str]:
-    found, key = settings.profiles, settings.keys.names.workflows
-    names = ", ".join(profile.name for profile in found.profiles)
-    yield f"  The label {key} of a node selects some of these, joined by --: {names}."
-    if found.intervals.requeue is not None:
-        seconds = found.intervals.requeue.total_seconds()
-        yield f"  reconciler serve examines the nodes every {seconds:g}s at least."
-    for one in found.instances.notify:
-        states = [
-            f"{state} of {profile.name}"
-            for profile in found.profiles
-            for state in State
-            if one.name in profile.rules(state).notify
-        ]
-        where = f"in {', '.join(states)}" if states else "in no state of a profile"
-        yield f"  Notification {one.name} ({one.type}): {one.schedule.settings.times}, {where}."
-    if settings.only_workflows:
-        yield "  The file was written for maintenance-controller, so nothing else happens."
 
 
 def _labels_for(selector: LabelSelector) -> dict[str, str] | None:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator
 
-from msgspec import Struct, field
-
+from reconciler.model.grants import Account, Grants
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.settings.check_types import HypervisorCheck, HypervisorConditionCheck, StaggerCheck
-from reconciler.settings.notify_types import SlackThread
 from reconciler.settings.schema import Settings
-from reconciler.settings.trigger_types import (
-    AlterAnnotation,
-    AlterFinalizer,
-    AlterHypervisor,
-    AlterLabel,
-    AlterTaint,
-    Draining,
-)
 
 _KINDS = ("Labels", "Annotations", "Taints", "Finalizers")
 """The lists of the admission policy, in its order: the variables 1 to 4."""
@@ -25,68 +15,21 @@ _KINDS = ("Labels", "Annotations", "Taints", "Finalizers")
 _NAME = "node-maintenance-workflows"
 
 
-class Grants(Struct, frozen=True):
-    """What to allow. `keys` are those that triggers change on nodes, by the list of the policy.
-
-    `leases` are the names of Leases by their namespace, and `folders` those of `k8s` to apply.
-    """
-
-    prefix: str = DEFAULT_PREFIX
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    leases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
-
-    @property
-    def any(self) -> bool:
-        """Whether anything beyond `k8s/base` is needed."""
-        return bool(self.prefix != DEFAULT_PREFIX or self.keys or self.leases or self.folders)
-
-
-class Account(Struct, frozen=True):
-    """A ServiceAccount, by default the one that `k8s/base` and the chart make for the reconciler."""
-
-    namespace: str = "node-maintenance"
-    name: str = "reconciler"
-
-    @property
-    def user(self) -> str:
-        """The name of the user that the API server sees."""
-        return f"system:serviceaccount:{self.namespace}:{self.name}"
-
-
 def grants_of(settings: Settings) -> Grants:
-    """Return what workflows and features of the settings need. The prefix counts for all of the settings."""
-    given, prefix = settings.profiles.instances, settings.keys.prefix
-    keys: dict[str, set[str]] = {kind: set() for kind in _KINDS}
-    leases: dict[str, set[str]] = {}
-    folders = set()
-    for one in (*given.trigger, *given.check, *given.notify):
-        match one.settings:
-            case AlterLabel(key=key) if not key.startswith(f"{prefix}/"):
-                keys["Labels"].add(key)
-            case AlterAnnotation(key=key) if not key.startswith(f"{prefix}/"):
-                keys["Annotations"].add(key)
-            case AlterTaint(key=key):
-                keys["Taints"].add(key)
-            case AlterFinalizer(key=key):
-                keys["Finalizers"].add(key)
-            case AlterHypervisor() | HypervisorCheck() | HypervisorConditionCheck():
-                folders.add("k8s/hypervisors")
-            case Draining(force_eviction=True):
-                folders.add("k8s/escalation")
-            case StaggerCheck() as stagger:
-                for namespace, name in stagger.leases:
-                    leases.setdefault(namespace, set()).add(name)
-            case SlackThread(unusable=()) as thread:
-                leases.setdefault(thread.lease_namespace, set()).add(thread.lease_name)
+    """Return what all sections of features need. The prefix counts for all of the settings."""
+    keys: defaultdict[str, set[str]] = defaultdict(set)
+    leases: defaultdict[str, set[str]] = defaultdict(set)
+    folders: set[str] = set()
     for section in settings.of_features:
-        keys["Labels"].update(section.labels(settings))
-        keys["Annotations"].update(section.annotations(settings))
-    if settings.profiles.shuffle_counts:
-        folders.add("k8s/shuffles")
+        needed = section.grants(settings)
+        folders.update(needed.folders)
+        for kind, names in needed.keys.items():
+            keys[kind].update(names)
+        for namespace, names in needed.leases.items():
+            leases[namespace].update(names)
     return Grants(
-        prefix,
-        {kind: tuple(sorted(found)) for kind, found in keys.items() if found},
+        settings.keys.prefix,
+        {kind: tuple(sorted(keys[kind])) for kind in _KINDS if keys[kind]},
         {namespace: tuple(sorted(names)) for namespace, names in sorted(leases.items())},
         tuple(sorted(folders)),
     )

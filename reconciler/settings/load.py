@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
@@ -17,11 +18,9 @@ from reconciler.model.content import SettingsVersion, short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.values import replace
-from reconciler.settings.loose import texts_at
-from reconciler.settings.mistakes import Mistake, Path, Place, keys_at, mistakes_of, spelt
+from reconciler.settings.mistakes import Changed, Mistake, Path, Place, keys_at, mistakes_of, spelt
 from reconciler.settings.originals import Translated, original_of
 from reconciler.settings.schema import Origin, Settings, whole_settings
-from reconciler.settings.workflows import unknown_names
 from reconciler.settings.yaml import plain, read_go_yaml, read_yaml, unlike
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -31,17 +30,8 @@ PREFIX = "cloud.sap"
 
 _OURS = ("apiVersion", "kind", "mode")
 
-
-def is_of_maintenance_controller(value: Mapping[str, object]) -> bool:
-    """Whether a file has the top-level keys of maintenance-controller's configuration."""
-    if any(key in value for key in _OURS):
-        return False
-    return "intervals" in value or "instances" in value or isinstance(value.get("profiles"), list)
-
-
-def around(value: Mapping[str, object]) -> dict[str, object]:
-    """Return settings of ours with this file as their workflows, and nothing else."""
-    return {**_alone(), "profiles": dict(value)}
+_OF_FEATURES: tuple[Path, ...] = ((), ("sources",))
+"""The sections to which features add their own keys."""
 
 
 def _alone() -> dict[str, Any]:
@@ -52,7 +42,7 @@ def _alone() -> dict[str, Any]:
 
 def _translated(value: Mapping[str, Any]) -> Translated | None:
     """Return what a file says that a feature knows, None for any other."""
-    original = None if any(key in value for key in _OURS) else original_of(value)
+    original = original_of(value)
     if original is None:
         return None
     found = original.translate(value)
@@ -66,7 +56,7 @@ def load_settings(
 ) -> Settings:
     """Return the settings in a file, with their version: loaded `now` (aware; None: not known).
 
-    `environment` has the variables for `${NAME}` in workflows. Raises SettingsError with every mistake, or if
+    `environment` has the variables for `${NAME}`. Raises SettingsError with every mistake, or if
     the file can't be read.
     """
     return parse_content(content_of(path), str(path), now, environment, folder=path.parent)
@@ -135,27 +125,26 @@ def instead_of_rejected(error: SettingsError) -> Settings:
 def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VARIABLES) -> Settings:
     """Return the settings in a text. Raises SettingsError with every mistake, in the file `name`.
 
-    A file that was written for maintenance-controller gives settings with its workflows and nothing else, and
-    its YAML means what it means there. So does a file of another of its parts that a feature knows.
-    `environment` has the variables for `${NAME}` in workflows.
+    A file of another program that a feature knows gives what it says here and nothing else, and its YAML
+    means what it means there. `environment` has the variables for `${NAME}` in sections of another form.
     """
     theirs = read_go_yaml(text)
     keys = theirs.value if isinstance(theirs.value, dict) else {}
-    translated = _translated(keys)
-    foreign = translated is None and is_of_maintenance_controller(keys)
-    document = theirs if foreign or translated is not None else read_yaml(text)
+    forms = {part.key: part.form for part in whole_settings().of_features if part.form is not None}
+    ours = any(key in keys for key in _OURS)
+    translated = None if ours else _translated(keys)
+    alone = "" if ours or translated else next((key for key, form in forms.items() if form.is_file(keys)), "")
+    document = theirs if alone or translated is not None else read_yaml(text)
     found = list(document.mistakes)
     value = {} if document.value is None else document.value
     settings: Settings | None = None
     if isinstance(value, dict) and value.get("kind") == "ConfigMap":
         found.append((document.place(("kind",)), Mistake(("kind",), _manifest(value))))
     elif isinstance(value, dict):
-        below: Path = ("profiles",)
-
         written = {change.path: change for change in document.changed}
 
         def in_file(mistake: Mistake) -> tuple[Place, Mistake]:
-            path = mistake.path[1:] if foreign and mistake.path[:1] == below else mistake.path
+            path = mistake.path[1:] if mistake.path[:1] == (alone,) else mistake.path
             if translated is not None:
                 path = translated.place_of(path)
             message = mistake.message
@@ -165,14 +154,14 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
                 message = re.sub(read, lambda _: written[path].written, message)
             return document.place(path), Mistake(path, message)
 
-        sections = around(value) if foreign else value
+        sections = {**_alone(), alone: dict(value)} if alone else value
         if translated is not None:
             sections = translated.settings
             found += [(document.place(each.path), each) for each in translated.mistakes]
         found += [in_file(mistake) for mistake in _named_twice(sections)]
-        if "profiles" in sections:
-            content, unset = with_variables(sections["profiles"], environment, below)
-            sections = {**sections, "profiles": content}
+        for key in forms.keys() & sections.keys():
+            content, unset = with_variables(sections[key], environment, (key,))
+            sections = {**sections, key: content}
             found += [in_file(mistake) for mistake in unset]
         try:
             settings = whole_settings().model_validate(sections, by_alias=True, by_name=False)
@@ -180,12 +169,13 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
             found += [
                 in_file(mistake)
                 for details in error.errors(include_url=False)
-                for mistake in mistakes_of(details, lambda path: keys_at(whole_settings(), path))
+                for mistake in mistakes_of(details, partial(keys_at, whole_settings()), _OF_FEATURES)
             ]
             # What needs several keys is checked only once each of them is valid.
             found += [
-                in_file(Mistake((*below, *mistake.path), mistake.message))
-                for mistake in unknown_names(sections.get("profiles"))
+                in_file(Mistake((key, *mistake.path), mistake.message))
+                for key, form in forms.items()
+                for mistake in form.mistakes(sections.get(key))
             ]
             found += map(in_file, _out_of_order(sections))
         if settings is not None and translated is not None:
@@ -195,17 +185,22 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
             lines = tuple(f"{name}:{line}: {words}" for (line, _), words in sorted(meanings))
             settings = settings.read_from(Origin(meanings=lines, block=translated.block))
         elif settings is not None and isinstance(theirs.value, dict):
-            mine = value.get("profiles")
-            read = () if foreign else tuple(unlike(mine, theirs.value.get("profiles"), below))
-            # What is a number or a boolean for its key is as it is meant; what is a text may not be.
-            outer = () if foreign else below
-            changed = tuple(
-                change
-                for change in document.changed
-                if change.path[: len(outer)] == outer
-                and change.read in texts_at(settings.profiles, change.path[len(outer) :])
+            read: list[tuple[Path, str]] = []
+            changed: list[Changed] = []
+            for key in (alone,) if alone else forms:
+                if not alone:
+                    read += unlike(value.get(key), theirs.value.get(key), (key,))
+                outer = () if alone else (key,)
+                # What is a number or a boolean for its key is as it is meant; what is a text may not be.
+                changed += (
+                    change
+                    for change in document.changed
+                    if change.path[: len(outer)] == outer
+                    and change.read in forms[key].texts(getattr(settings, key), change.path[len(outer) :])
+                )
+            settings = settings.read_from(
+                Origin(foreign=bool(alone), unlike=tuple(read), changed=tuple(changed))
             )
-            settings = settings.read_from(Origin(foreign=foreign, unlike=read, changed=changed))
     elif not found:
         found.append(((1, 1), Mistake((), f"{literal(value)} is not a mapping of keys to values")))
     if settings is None or found:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Struct
 from pydantic import (
-    BaseModel,
     ConfigDict,
     ModelWrapValidatorHandler,
     PlainValidator,
@@ -26,28 +25,21 @@ from reconciler.calendar.values import TimeOfDay, literal, near, parse_days, par
 from reconciler.model import limits
 from reconciler.model.limits import is_object_name
 from reconciler.settings.fields import Section
-from reconciler.settings.mistakes import Mistake, Mistakes, Path, keys_at, mistakes_of, unknown_key
+from reconciler.settings.mistakes import Mistake, Mistakes, keys_at, mistakes_of, unknown_key
 from reconciler.settings.yaml import GoFloat
-
-WITHOUT_EFFECT: Mapping[Path, tuple[str, str]] = MappingProxyType(
-    {
-        ("dashboard",): ("has no effect: there is no dashboard here", "remove it if you do not go back"),
-        ("intervals", "notify"): ("has no effect, as in maintenance-controller itself", "remove it"),
-        ("deletionTimeout",): ("has no effect, as in maintenance-controller itself", "remove it"),
-    }
-)
-"""Keys of such files that mean nothing here, by their path or their name: what to say, and what to change."""
 
 
 class LooseSection(Section):
     """A mapping whose unknown keys are kept apart. `reconciler check-config` warns of them.
 
     One that is like a known key is refused, because what it limits would be lost. Where all keys limit
-    something (`only_limits`), so is every other one.
+    something (`only_limits`), so is every other one. `without_effect` are keys that are known to mean nothing
+    here: what to say of each, and what to change.
     """
 
     model_config = ConfigDict(extra="allow")
     only_limits: ClassVar[bool] = False
+    without_effect: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
 
     @model_validator(mode="before")
     @classmethod
@@ -79,56 +71,10 @@ class LooseSection(Section):
             return
         known = sorted(str(field.alias) for field in cls.model_fields.values())
         for key, value in data.items():
-            if key in known or value is None or (key,) in WITHOUT_EFFECT:
+            if key in known or value is None or key in cls.without_effect:
                 continue
             if cls.only_limits or near(str(key), known):
                 yield Mistake((key,), unknown_key(str(key), known))
-
-
-def ignored_keys(section: BaseModel, path: Path = ()) -> Iterator[Path]:
-    """Yield the path of each key that a section, or one below it, does not know, from this path on."""
-    for key in sorted(section.model_extra or ()):
-        yield (*path, key)
-    config = getattr(section, "settings", None)
-    if isinstance(config, BaseModel):
-        yield from ignored_keys(config, (*path, "config"))
-    for name, field in type(section).model_fields.items():
-        here = (*path, str(field.alias))
-        value = getattr(section, name)
-        if isinstance(value, BaseModel):
-            yield from ignored_keys(value, here)
-        elif isinstance(value, tuple):
-            for place, one in enumerate(value):
-                if isinstance(one, BaseModel):
-                    yield from ignored_keys(one, (*here, place))
-
-
-def texts_at(section: object, path: Path) -> tuple[str, ...]:
-    """Return the texts that a section has at a path of its file, none if there is something else or nothing.
-
-    A merge key (`<<`), and the type in an older form of an instance, are levels of the file only.
-    """
-    here, merged = section, False
-    for part in path:
-        if part == "<<" or (merged and isinstance(part, int)):
-            merged = part == "<<"
-            continue
-        merged = False
-        if isinstance(here, BaseModel):
-            names = {str(field.alias or name): name for name, field in type(here).model_fields.items()}
-            if part == "config" and hasattr(here, "settings"):
-                here = here.settings
-            elif part in names:
-                here = getattr(here, names[str(part)])
-            elif part != getattr(here, "type", None):
-                return ()
-        elif isinstance(here, tuple):
-            by_name = (each for each in here if getattr(each, "name", None) == part)
-            here = here[part] if isinstance(part, int) and part < len(here) else next(by_name, None)
-        else:
-            here = here.get(part) if isinstance(here, Mapping) else None
-    texts = here if isinstance(here, tuple) else (here,)
-    return tuple(text for text in texts if isinstance(text, str))
 
 
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -77,8 +77,11 @@ Known = Callable[[Path], list[str]]
 """Returns the keys that a section has, by its path."""
 
 
-def mistakes_of(details: ErrorDetails, known: Known) -> Iterator[Mistake]:
-    """Convert an error of pydantic, with messages for the author of the file."""
+def mistakes_of(details: ErrorDetails, known: Known, of_features: Collection[Path] = ()) -> Iterator[Mistake]:
+    """Convert an error of pydantic, with messages for the author of the file.
+
+    `of_features` are the sections to which features add keys of their own.
+    """
     # pydantic reports an invalid key of a mapping as `key.[key]`.
     path: Path = tuple(part for part in details["loc"] if part != "[key]")
     context: dict[str, Any] = details.get("ctx") or {}
@@ -89,23 +92,28 @@ def mistakes_of(details: ErrorDetails, known: Known) -> Iterator[Mistake]:
     elif isinstance(error, ValueError):
         yield Mistake(path, str(error))
     else:
-        yield Mistake(path, _words(details, path, known))
+        yield Mistake(path, _words(details, path, known, path[:-1] in of_features))
 
 
-def unknown_key(word: str, known: Iterable[str]) -> str:
-    """Return what is said of a key that a section does not know, with what was probably meant."""
+def unknown_key(word: str, known: Iterable[str], *, of_features: bool = False) -> str:
+    """Return what is said of a key that a section does not know, with what was probably meant.
+
+    `of_features`: features add keys to this section, so the key may be that of a feature that is not there.
+    """
     names = sorted(known)
-    hint = near(word, names) or f"; the keys here are {', '.join(names)}"
-    return f"unknown key{hint}"
+    if meant := near(word, names):
+        return f"unknown key{meant}"
+    absent = ", or that of a feature that this program is built without" if of_features else ""
+    return f"unknown key{absent}; the keys here are {', '.join(names)}"
 
 
-def _words(details: ErrorDetails, path: Path, known_at: Known) -> str:
+def _words(details: ErrorDetails, path: Path, known_at: Known, of_features: bool) -> str:
     given = details["input"]
     if path[:1] == ("notify",) and isinstance(given, str) and details["type"].endswith("_type"):
         given = Secret(given)  # What was meant as a secret may stand in a wrong place.
     match details["type"]:
         case "extra_forbidden":
-            return unknown_key(str(path[-1]), known_at(path[:-1]))
+            return unknown_key(str(path[-1]), known_at(path[:-1]), of_features=of_features)
         case "missing":
             return "is missing"
         case "enum" | "literal_error":

@@ -35,8 +35,8 @@ from reconciler.settings.policies import (
     EventMeaning,
     EventPolicy,
 )
+from reconciler.settings.profiles import Chain
 from reconciler.settings.schema import whole_settings
-from reconciler.settings.workflows import Chain
 
 MARKER = "<!-- Generated from reconciler/settings: run `nox -s docs`, do not edit below this line. -->"
 
@@ -148,7 +148,7 @@ def _named(name: str) -> str | None:
     if re.match(r"overrides\[\]\.(events|conditions)\.", name):
         return None
     name = re.sub(rf"^events\.({'|'.join(Kind)})\b", "events.<Kind>", name)
-    name = re.sub(rf"^(profiles\.profiles\[\])\.({'|'.join(State)})\b", r"\1.<state>", name)
+    name = re.sub(rf"\.({'|'.join(State)})\b", ".<state>", name)
     return name.replace("conditions.*", "conditions.<Type>")
 
 
@@ -159,7 +159,7 @@ def _row(name: str, key: Key) -> _Row:
     kind = _type(key.field.annotation)
     if name == "events.<Kind>":
         text = f"One kind of event: {_listed(Kind)}."
-    elif name == "profiles.profiles[].<state>":
+    elif name.endswith(".<state>"):
         text = f"What happens in one state: {_listed(State)}."
     if key.path[:2] == ("conditions", "*") and len(key.path) > 2:
         default = f"`{_of_policy(CONDITION_DEFAULT, key.path[2])}`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache, cached_property
@@ -19,7 +19,9 @@ from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model import limits
 from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
 from reconciler.model.event import Kind
+from reconciler.model.grants import Grants
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
+from reconciler.model.messages import MessageReceiver
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
@@ -28,8 +30,8 @@ from reconciler.settings.hooks import Hooks
 from reconciler.settings.mistakes import Changed, Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
+from reconciler.settings.profiles import DEFAULT_PROFILE
 from reconciler.settings.times import NotAllowedSettings, WindowSettings, ends_before_it_starts, times_of
-from reconciler.settings.workflows import WorkflowSettings
 
 
 class Mode(StrEnum):
@@ -85,11 +87,11 @@ class Override(Section):
 class Origin(Struct, frozen=True):
     """Where settings are from: the version of their file, and its folder, where relative paths begin.
 
-    A `foreign` file was written for maintenance-controller. `unlike` is what that reads in another way in
-    `profiles`: the path, and both readings. `changed` are the texts in workflows of which YAML has made
-    another one. `meanings` say what each line of a file of another program means here, and `block` is what
-    says the same in a file of ours. `rejected` says why the file can't be used: the settings are then the
-    default ones, which nobody has chosen.
+    A `foreign` file was written for another program, and is one section of ours (`Form`). `unlike` is what
+    that program reads in another way in this section: the path, and both readings. `changed` are the texts
+    there of which YAML has made another one. `meanings` say what each line of a file of another program means
+    here, and `block` is what says the same in a file of ours. `rejected` says why the file can't be used: the
+    settings are then the default ones, which nobody has chosen.
     """
 
     version: SettingsVersion | None = None
@@ -109,20 +111,42 @@ def _nothing(*_: object) -> tuple[Never, ...]:
     return ()
 
 
+class Form(Struct, Generic[T], frozen=True, kw_only=True):
+    """A section in the form of another program's file: `${NAME}` in it is an environment variable.
+
+    `is_file` says whether the mapping of a whole file is one of that program, which is this section and
+    nothing else. `mistakes` yields what is wrong in the content of the section where other mistakes keep it
+    from being valid. `texts` returns the texts that a valid section has at a path of the file, and `idle` why
+    a file with this section alone never does anything, empty if it does.
+    """
+
+    is_file: Callable[[Mapping[str, object]], bool]
+    mistakes: Callable[[object], Iterable[Mistake]]
+    texts: Callable[[T, KeyPath], tuple[str, ...]]
+    idle: Callable[[T], str]
+
+
 class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     """A section that a feature brings in the list SECTIONS of its `settings.py`.
 
-    `type` is that of its value, with pydantic's limits, if any. The functions get the whole settings, and
-    return what is wrong with them although each section is valid, what to warn of at a moment, what they do
-    in words (under the heading `title`), the selectors of nodes whose labels have to be read, where calendars
-    are, the windows and freezes beside those of the file, the labels and annotations without our prefix that
-    it writes, and whether it sees maintenance without a section below `sources`.
+    `type` is that of its value, with pydantic's limits, if any. It stands behind the key `after` in the
+    schema and on the page, or at the end. `form` is that of another program's file, if it has one.
+
+    The functions get the whole settings, and return what is wrong with them although each section is valid,
+    what to warn of at a moment, what they do in words (under the heading `title`), the selectors of nodes
+    whose labels have to be read, where calendars are, the windows and freezes beside those of the file, what
+    to allow beyond `k8s/base`, and whether it sees maintenance without a section below `sources`. `profiles`
+    returns the names of profiles, and `selected` those that a node with these labels has. `receivers` get the
+    messages of profiles, `every` is the longest time between two passes, and `asks_approval` says whether a
+    profile asks for approvals.
     """
 
     key: str
     type: Any
     default: T
     description: str
+    after: str = ""
+    form: Form[T] | None = None
     title: str = ""
     mistakes: Callable[[Settings], Iterable[Mistake]] = _nothing
     warnings: Callable[[Settings, datetime], Iterable[Warned]] = _nothing
@@ -130,8 +154,12 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     selectors: Callable[[Settings], Iterable[LabelSelector]] = _nothing
     places: Callable[[Settings], Iterable[CalendarPlace]] = _nothing
     rules: Callable[[Settings], Iterable[Window | NotAllowed]] = _nothing
-    labels: Callable[[Settings], Iterable[str]] = _nothing
-    annotations: Callable[[Settings], Iterable[str]] = _nothing
+    grants: Callable[[Settings], Grants] = lambda _: Grants()
+    profiles: Callable[[Settings], Sequence[str]] = _nothing
+    selected: Callable[[Settings, Mapping[str, str]], Collection[str]] = _nothing
+    receivers: Callable[[Settings], Sequence[MessageReceiver]] = _nothing
+    every: Callable[[Settings], timedelta | None] = lambda _: None
+    asks_approval: Callable[[Settings], bool] = lambda _: False
     sees: Callable[[Settings], bool] = lambda _: False
 
     def of(self, settings: Settings) -> T:
@@ -220,11 +248,6 @@ class Settings(Section):
         default=(), description="Tools whose cordons are adopted. Default: none."
     )
     coexist: Coexist = Field(default_factory=Coexist, description="Other tools that drain nodes.")
-    profiles: WorkflowSettings = Field(
-        default_factory=WorkflowSettings,
-        description="Workflows (docs/workflows.md) in the form of maintenance-controller. `${NAME}` is an "
-        "environment variable. Default: none.",
-    )
     keys: Keys = Field(default_factory=Keys, description="The names of labels and annotations.")
     overrides: tuple[Override, ...] = Field(
         default=(),
@@ -261,6 +284,7 @@ class Settings(Section):
         copy = super().__copy__()
         copy.__dict__.pop("calendar", None)
         copy.__dict__.pop("_policies", None)
+        copy.__dict__.pop("profile_names", None)
         copy._with_texts = None
         return copy
 
@@ -287,8 +311,36 @@ class Settings(Section):
 
     @property
     def only_workflows(self) -> bool:
-        """Whether the file is one of maintenance-controller's, which brings nothing but its workflows."""
+        """Whether the file is one of another program, which brings nothing but its workflows."""
         return self._origin.foreign
+
+    @property
+    def idle(self) -> str:
+        """Why a file of another program never does anything, with the key of its section; else empty."""
+        forms = ((part, part.form) for part in self.of_features if part.form and self._origin.foreign)
+        reasons = (f"{part.key}: {why}" for part, form in forms if (why := form.idle(part.of(self))))
+        return next(reasons, "")
+
+    @cached_property
+    def profile_names(self) -> tuple[str, ...]:
+        """The names of the profiles of features, with that of nodes without a label; none without one."""
+        names = [name for part in self.of_features for name in part.profiles(self)]
+        return tuple(dict.fromkeys([DEFAULT_PROFILE, *names])) if names else ()
+
+    def profiles_of(self, labels: Mapping[str, str]) -> frozenset[str]:
+        """Return the profiles that a node with these labels has. Names that do not exist are left out."""
+        wanted = frozenset[str]().union(*(part.selected(self, labels) for part in self.of_features))
+        return wanted.intersection(self.profile_names)
+
+    @property
+    def receivers(self) -> tuple[MessageReceiver, ...]:
+        """Where the messages of profiles go."""
+        return tuple(receiver for part in self.of_features for receiver in part.receivers(self))
+
+    @property
+    def every(self) -> timedelta | None:
+        """The longest time between two passes, None if the settings say nothing of it."""
+        return min((every for part in self.of_features if (every := part.every(self))), default=None)
 
     def calendar_places(self) -> tuple[CalendarPlace, ...]:
         """Return where the content of each calendar of others is, in order."""
@@ -421,19 +473,24 @@ class Settings(Section):
 def whole_settings() -> type[Settings]:
     """Return the type of the whole file: the settings of the core with the sections of all features.
 
-    Raises PluginError if a plugin that is installed brings a section that exists.
+    Raises PluginError if a plugin that is installed brings a section that exists, ValueError if one of the
+    program does, and if there is no key behind which a section should stand.
     """
+    modules = tuple(plugins.modules("settings"))
+    brought = [(plugins.file_of(module), module.SECTIONS) for module in modules]
     plugins.by_name(
         "section",
         [
             ("reconciler/settings/schema.py", [*Settings.model_fields]),
-            *((plugins.file_of(module), _keys(module.SECTIONS)) for module in plugins.modules("settings")),
+            *((file, _keys(sections)) for file, sections in brought),
         ],
         str,
     )
-    sections: tuple[FeatureSection[Any], ...] = tuple(
-        section for module in plugins.modules("settings") for section in module.SECTIONS
-    )
+    for file, given in brought:
+        for section in given:
+            if section.after and section.after not in Settings.model_fields:
+                raise ValueError(f"{file}: {section.key} is after {section.after}: no such key")
+    sections: tuple[FeatureSection[Any], ...] = tuple(each for _, given in brought for each in given)
     sources = _with_sections(Sources, [each for each in sections if isinstance(each, SourceSection)])
     about = Settings.model_fields["sources"].description
     built = _with_sections(
@@ -453,7 +510,15 @@ M = TypeVar("M", bound=Section)
 
 
 def _with_sections(base: type[M], sections: Iterable[FeatureSection[Any]], **fields: Any) -> type[M]:
+    """Return the type with these sections as well, each in its place."""
+    order = list(base.model_fields)
     for section in sections:
         about = Field(default=section.default, description=section.description)
         fields[section.key] = (section.type, about)
-    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
+        order.insert(order.index(section.after) + 1 if section.after else len(order), section.key)
+    built = create_model(
+        base.__name__, __base__=base, __doc__=base.__doc__, __cls_kwargs__={"defer_build": True}, **fields
+    )
+    built.__pydantic_fields__ = {name: built.__pydantic_fields__[name] for name in order}
+    built.model_rebuild(force=True)
+    return built

@@ -14,16 +14,12 @@ from reconciler.calendar.values import Limit, format_duration, is_fixed
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.calendar.zone_names import meant_by
 from reconciler.model.event import Kind
-from reconciler.settings.go_templates import KNOWN, mistake_in, printed_whole
-from reconciler.settings.loose import WITHOUT_EFFECT, ignored_keys
 from reconciler.settings.mistakes import Path, Warned, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
-from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.schema import Settings
 
 _FEW_NODES = 5
 """A percentage that gives one place to groups of so many nodes drains them one by one."""
-
-_NO_KEY = ("is ignored: there is no such key", "remove it, or correct its name")
 
 _UNDATED = (Kind.REBALANCE, Kind.UNKNOWN)
 """Kinds without a date, and so without a deadline."""
@@ -45,7 +41,7 @@ def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
         *_zones(settings),
     )
     of_features = [each for part in settings.of_features for each in part.warnings(settings, now)]
-    return (*found, *_drain(settings), *_sources(settings), *_workflows(settings), *of_features)
+    return (*found, *_drain(settings), *_sources(settings), *of_features)
 
 
 def _policies(settings: Settings) -> Iterator[tuple[str, Kind, EventPolicy]]:
@@ -265,64 +261,3 @@ def _sources(settings: Settings) -> Iterator[Warned]:
     enabled = enabled or any(section.sees(settings) for section in settings.of_features)
     if not enabled and not settings.conditions and not settings.only_workflows:
         yield Warned("sources", "none is enabled: no maintenance is ever seen", "enable one of them")
-
-
-def _workflows(settings: Settings) -> Iterator[Warned]:
-    outer: Path = () if settings.only_workflows else ("profiles",)
-    for place, instance in enumerate(settings.profiles.instances.notify):
-        here = (*outer, "instances", "notify", place)
-        config = (*here, "config")
-        for key, message in instance.settings.unusable:
-            yield Warned(spelt((*config, key)), f"{message}; {instance.name} is never sent", "correct it")
-        if settings.mode is Mode.OBSERVE:
-            yield Warned(spelt(here), "is not sent in mode Observe", "set another mode")
-        for key in ("message", "title"):
-            text = getattr(instance.settings, key, "")
-            for name in printed_whole(text, KNOWN):
-                what = f"has only the keys of {name} that the settings use, where Go prints all as map[...]"
-                change = f'name each key that the text needs: {{{{ index {name} "KEY" }}}}'
-                yield Warned(spelt((*config, key)), what, change)
-            mistake = mistake_in(text, KNOWN)
-            if mistake:
-                what = (
-                    f"can't be rendered, so the plain facts are sent, with the lines that can be: {mistake}"
-                )
-                yield Warned(spelt((*config, key)), what, "correct it, see docs/workflows.md")
-    for index, check in enumerate(settings.profiles.instances.check):
-        for key, message in check.settings.unusable:
-            where = spelt((*outer, "instances", "check", index, "config", key))
-            yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")
-    for path, message in settings.origin.unlike:
-        yield Warned(spelt(path), message, "write it in quotes, or true or false")
-    for scalar in settings.origin.changed:
-        if scalar.path in dict(settings.origin.unlike):
-            continue
-        line = scalar.place[0]
-        message = f"is {scalar.read}, which YAML makes of {scalar.written} on line {line}"
-        what = f'write "{scalar.written}", in quotes, if that text is meant'
-        if "notify" in scalar.path:
-            # It may be a secret.
-            message = f"is another text than that on line {line}, which YAML reads as a number or a boolean"
-            what = "write it in quotes, if that text is meant"
-        yield Warned(spelt(scalar.path), message, what, line)
-    yield from _ignored(settings, outer)
-
-
-def does_nothing(settings: Settings) -> str:
-    """Return why settings that only have workflows never do anything, empty if they do."""
-    given = settings.profiles.instances
-    if not settings.only_workflows or settings.profiles.on or given.check or given.trigger or given.notify:
-        return ""
-    return (
-        "there is none: nothing is ever done, nor what the ESX and Kubernikus controllers do with their own "
-        "files; maintenance-controller keeps doing that with --enable-esx-maintenance and "
-        "--enable-kubernikus-maintenance and without a maintenance.yaml"
-    )
-
-
-def _ignored(settings: Settings, outer: Path) -> Iterator[Warned]:
-    if nothing := does_nothing(settings):
-        yield Warned("profiles", nothing, "add profiles, or see docs/migrating.md#esx-and-kubernikus")
-    for path in ignored_keys(settings.profiles, outer):
-        message, change = WITHOUT_EFFECT.get(path[len(outer) :]) or WITHOUT_EFFECT.get(path[-1:], _NO_KEY)
-        yield Warned(spelt(path), message, change)

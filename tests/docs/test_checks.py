@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.features.workflows.check_types import CheckConfig
 from reconciler.features.workflows.checks import CHECK_TYPES
-from reconciler.settings.check_types import CheckConfig
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.settings.load import parse_settings
 from tests.docs.holds import example_of_type
 
@@ -52,7 +53,7 @@ def test_each_type_has_an_example_that_loads_without_a_key_too_many(name: str) -
 
     settings = parse_settings(f"profiles:\n  instances:\n    check:\n{indented(example)}", "checks.md")
 
-    (check,) = settings.profiles.instances.check
+    (check,) = PROFILES.of(settings).instances.check
     assert isinstance(check.settings, CheckConfig)
     assert type(check.settings) is CHECK_TYPES[name].config
 

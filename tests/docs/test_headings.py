@@ -13,6 +13,7 @@ import pytest
 from jobs.cli import commands
 from jobs.commands import COMMANDS
 from reconciler.features.notices.messages import Topic
+from reconciler.features.workflows.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
@@ -24,7 +25,6 @@ from reconciler.report.document import to_report
 from reconciler.report.explained import Explanation
 from reconciler.report.kinds import hold_kinds
 from reconciler.report.values import plain
-from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 
 ROOT = Path(__file__).parents[2]
 

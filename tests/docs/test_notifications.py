@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.features.workflows.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.settings.load import parse_settings
 from reconciler.settings.loose import LooseSection
-from reconciler.settings.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")
 NOTIFICATIONS = PAGE.partition("\n## Notifications\n")[2].partition("\n## ")[0]
@@ -24,7 +25,7 @@ def test_each_heading_is_a_type_of_notification_and_each_type_has_a_heading() ->
 def test_each_type_has_an_example_that_loads_without_a_key_too_many(name: str) -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", SECTIONS[name], re.DOTALL)
 
-    (instance,) = parse_settings(example, "workflows.md").profiles.instances.notify
+    (instance,) = PROFILES.of(parse_settings(example, "workflows.md")).instances.notify
 
     assert isinstance(instance.settings, LooseSection)
     assert type(instance.settings) is NOTIFY_TYPES[name]
@@ -41,6 +42,6 @@ def test_each_key_is_described(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SCHEDULE_TYPES))
 def test_each_schedule_is_in_an_example(name: str) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", NOTIFICATIONS, re.DOTALL)
-    found = [one for text in examples for one in parse_settings(text, "x").profiles.instances.notify]
+    found = [one for text in examples for one in PROFILES.of(parse_settings(text, "x")).instances.notify]
 
     assert name in {one.schedule.type for one in found}

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from reconciler.features.workflows import trigger_types
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
-from reconciler.settings import trigger_types
 from reconciler.settings.load import parse_settings
 from reconciler.settings.loose import LooseSection
 from tests.docs.test_checks import examples, indented
@@ -31,7 +32,7 @@ def test_each_trigger_has_an_example_that_loads_without_a_key_too_many(name: str
 
     settings = parse_settings(f"profiles:\n  instances:\n    trigger:\n{indented(example)}", "workflows.md")
 
-    (trigger,) = settings.profiles.instances.trigger
+    (trigger,) = PROFILES.of(settings).instances.trigger
     assert isinstance(trigger.settings, LooseSection)
     assert type(trigger.settings) is trigger_types.TRIGGER_TYPES[name]
     assert not trigger.settings.model_extra

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 from reconciler.features.workflows.configured import workflows_of
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.node import Node
 from reconciler.model.record import ClaimKind, Record, State, from_annotation, record_of
 from reconciler.model.writes import NodeWrite
@@ -48,7 +49,7 @@ class Shared:
         self._counts["19"] += bool(states)
         # A profile that the node does not have any more goes on with nothing, so none waits for it. It may
         # come back while another one is at work.
-        selected = workflows_of(policy.profiles).selected(node.labels.get(KEYS.workflows, ""))
+        selected = workflows_of(PROFILES.of(policy)).selected(node.labels.get(KEYS.workflows, ""))
         at_work = [name for name in inside if name in (*selected, "default")]
         before = self._inside.get(node.uid, set())
         if len(at_work) > 1 and not before.issuperset(at_work):

@@ -24,6 +24,7 @@ from jobs.runtime.settings_source import (
     SettingsWarning,
     settings_from,
 )
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import LEDGER
 from reconciler.model.content import CalendarText, ConfigMapName, kept_calendars, short_hash
@@ -132,7 +133,7 @@ instances:
 def test_a_variable_that_only_the_pod_has_is_a_mistake_only_for_who_acts(
     load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert load(config_map({"maintenance.yaml": THEIRS})).profiles.instances.notify
+    assert PROFILES.of(load(config_map({"maintenance.yaml": THEIRS}))).instances.notify
 
     stub = Stub(lambda _: config_map({"maintenance.yaml": THEIRS}))
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from reconciler.features.workflows.check_types import HypervisorCheck
+from reconciler.features.workflows.trigger_types import AlterHypervisor
 from reconciler.model.workflow import SPEC, STATUS
-from reconciler.settings.check_types import HypervisorCheck
-from reconciler.settings.trigger_types import AlterHypervisor
 
 
 def test_the_settings_have_each_field_that_is_read_and_no_other() -> None:

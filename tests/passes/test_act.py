@@ -8,12 +8,13 @@ import pytest
 
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.instructions import PersonHold, Word, hold_text
+from reconciler.model.messages import WorkflowMessage
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition, outcome_name
 from reconciler.model.record import Cordon, DrainRecord, State, from_annotation
 from reconciler.model.snapshot import NOT_WRITTEN
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseTake, WorkflowMessage
+from reconciler.model.workflow import LeaseRef, LeaseTake
 from reconciler.model.writes import node_write
 from reconciler.passes.act import act
 from reconciler.run import AGAIN, rehearse

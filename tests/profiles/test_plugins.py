@@ -25,7 +25,7 @@ from reconciler.profiles.plugins import (
 from reconciler.profiles.situation import Effects, Situation
 from reconciler.profiles.state_machine import builtin, profile_of, walk
 from reconciler.profiles.triggers import TRIGGERS
-from reconciler.settings.workflows import ProfileSettings
+from reconciler.settings.profiles import ProfileSettings
 from tests.profiles.test_checks import ANSWERS
 from tests.profiles.test_triggers import EFFECTS
 from tests.support.builders import situation

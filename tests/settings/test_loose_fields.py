@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from reconciler.features.workflows.trigger_types import LabelValue
 from reconciler.settings.loose import Dates, LooseCount, LooseFlag, LooseText, LooseTexts, parse_go_duration
-from reconciler.settings.trigger_types import LabelValue
 from reconciler.settings.yaml import GoFloat
 
 

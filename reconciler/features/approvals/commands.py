@@ -270,8 +270,8 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
             means = instruct.withdrawal_means(given.chosen.words, given.chosen.arguments)
             return Asked(partial(instruct.unapproved, prefix=scene.prefix), means=means)
         word, named = scene.word(until, reason), bool(given.chosen.names)
-        checks = scene.settings.profiles.instances.check
-        asks = any(check.type == "approved" for check in checks) if scene.known else None
+        settings = scene.settings
+        asks = any(part.asks_approval(settings) for part in settings.of_features) if scene.known else None
         approve = partial(instruct.approved, word=word, prefix=scene.prefix, known=scene.known)
         has_data = keys_of(scene.prefix).workflow_data
 

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from reconciler.features.esx.original import ESX_YAML, OFTEN
 from reconciler.model import limits
 from reconciler.model.event import Kind
+from reconciler.model.grants import Grants
 from reconciler.settings.fields import LINK_LOCAL, Duration, Flag, SecretText, Section, Text
 from reconciler.settings.mistakes import Mistake, Mistakes, Warned
 from reconciler.settings.schema import FeatureSection, Settings, SourceSection
@@ -176,14 +177,16 @@ def _mistakes(settings: Settings) -> Iterator[Mistake]:
         yield Mistake(("esx", "enabled"), "needs sources.esx.enabled, and entries in sources.esx.vcenters")
 
 
+_KEYS = {"Labels": (LABEL, VERSION), "Annotations": (INITIATED,)}
+"""What it writes on nodes, by the list of the admission policy."""
+
 POWER: FeatureSection[Esx] = FeatureSection(
     key="esx",
     type=Esx,
     default=Esx(),
     description="Labels of nodes on ESX hosts, and the power of their VMs. See docs/esx.md.",
     mistakes=_mistakes,
-    labels=lambda settings: (LABEL, VERSION) if POWER.of(settings).enabled else (),
-    annotations=lambda settings: (INITIATED,) if POWER.of(settings).enabled else (),
+    grants=lambda settings: Grants(keys=_KEYS) if POWER.of(settings).enabled else Grants(),
 )
 
 SECTIONS = (SECTION, POWER)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pydantic import Field
 
 from reconciler.features.kubernikus.original import KUBERNIKUS_YAML
+from reconciler.model.grants import Grants
 from reconciler.settings.fields import Flag, ObjectName, Section, Text
 from reconciler.settings.schema import FeatureSection, Settings, SourceSection
 
@@ -46,8 +45,8 @@ class KubernikusSource(Section):
     )
 
 
-def _written(settings: Settings) -> Iterable[str]:
-    return (UPDATE_LABEL,) if CONTROLLER.of(settings).enabled else ()
+def _grants(settings: Settings) -> Grants:
+    return Grants(keys={"Labels": (UPDATE_LABEL,)}) if CONTROLLER.of(settings).enabled else Grants()
 
 
 CONTROLLER: FeatureSection[Kubernikus] = FeatureSection(
@@ -55,7 +54,7 @@ CONTROLLER: FeatureSection[Kubernikus] = FeatureSection(
     type=Kubernikus,
     default=Kubernikus(),
     description="What the Kubernikus controller of maintenance-controller does (docs/esx.md).",
-    labels=_written,
+    grants=_grants,
     sees=lambda settings: CONTROLLER.of(settings).enabled,
 )
 

@@ -15,9 +15,9 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.templates import TemplateFailed, rendered
 from reconciler.features.notices.wording import Part, in_local_time, parts_of, title_of
 from reconciler.model import limits
+from reconciler.model.messages import WorkflowMessage
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.values import replace
-from reconciler.model.workflow import WorkflowMessage
 from reconciler.report import safe
 
 MOST = 50

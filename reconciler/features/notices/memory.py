@@ -17,10 +17,10 @@ from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request, c
 from reconciler.model import limits
 from reconciler.model.case_outcome import InTime
 from reconciler.model.errors import NotFound
+from reconciler.model.messages import WorkflowMessage
 from reconciler.model.moments import shifted
 from reconciler.model.moments import to_text as moment_text
 from reconciler.model.values import Flat, Names, UnixMoment, decoded, encoded, parsed, replace
-from reconciler.model.workflow import WorkflowMessage
 
 CASES = 2000
 """Nodes with an event or a case that are remembered."""

@@ -31,7 +31,7 @@ class _Sending(Companion):
         """Begin to read what was sent before, so that it is there when the pass ends."""
         from reconciler.features.notices.settings import NOTIFY, entries_of, sections_of
 
-        instances = settings.profiles.instances.notify
+        instances = settings.receivers
         if self._queue is None and (NOTIFY.of(settings) or instances):
             # Most clusters tell nobody, and need none of this.
             self._queue = _sender(self._leading, settings)
@@ -95,7 +95,7 @@ def _notes(reported: Reported) -> tuple[str, ...]:
     from reconciler.model.errors import ClusterError
 
     settings = reported.settings
-    instances = settings.profiles.instances.notify
+    instances = settings.receivers
     if not NOTIFY.of(settings) and not instances:
         return ()
     from reconciler.features.notices.memory import NoticeMemory, failing, from_text

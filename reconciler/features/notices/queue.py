@@ -22,12 +22,11 @@ from reconciler.features.notices.receivers import Around, Receiver, Sent, Silenc
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import NotSent
 from reconciler.model.errors import ClusterError, LockLost, NoThread
+from reconciler.model.messages import MessageReceiver, WorkflowMessage
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
 from reconciler.model.problems import internal
-from reconciler.model.workflow import WorkflowMessage
-from reconciler.settings.workflows import NotifyInstance
 from reconciler.threads import start
 
 log = logging.getLogger(__name__)
@@ -78,7 +77,7 @@ class NoticeQueue:
         self._saved = _Saving()
         self._early: tuple[WorkflowMessage, ...] = ()
         self._entries: tuple[Notify, ...] = ()
-        self._instances: tuple[NotifyInstance, ...] = ()
+        self._instances: tuple[MessageReceiver, ...] = ()
         self._receivers: dict[str, Receiver] = {}
         self._busy: set[str] = set()
         self._circuits: dict[str, _Circuit] = {}
@@ -86,14 +85,14 @@ class NoticeQueue:
         self._thread: threading.Thread | None = None
 
     def start(
-        self, entries: tuple[Notify, ...], zone: tzinfo, instances: tuple[NotifyInstance, ...] = ()
+        self, entries: tuple[Notify, ...], zone: tzinfo, instances: tuple[MessageReceiver, ...] = ()
     ) -> None:
         """Begin to read the memory, and to send, unless that goes on; call it before each pass.
 
         `zone` is the one in which people read moments. `instances` are the notifications of workflows.
         """
         with self._changed:
-            if self._entries is not entries or self._instances is not instances:
+            if self._entries is not entries or self._instances != instances:
                 self._entries, self._instances = entries, instances
                 self._receivers = receivers_of(entries, instances, self._around, zone, self._receivers)
             if (entries or instances) and not self._runs() and not self._lock_lost:

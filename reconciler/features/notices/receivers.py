@@ -22,12 +22,11 @@ from reconciler.features.notices.owners import ForOwners, Namespace, for_owners
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.features.notices.transports.sending import NotSent, Transport
+from reconciler.model.messages import MessageReceiver, WorkflowMessage
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, Plan
 from reconciler.model.ports import Clock
-from reconciler.model.workflow import WorkflowMessage
-from reconciler.settings.workflows import NotifyInstance
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +87,7 @@ class Around(Struct, frozen=True):
     store: Store
     clock: Clock
     guard: Callable[[], None]
-    make: Callable[[Notify | NotifyInstance], Transport]
+    make: Callable[[Notify | MessageReceiver], Transport]
     silences: Callable[[Notify], Silences]
     warn: Callable[[Notice], object]
     concerned: Concern
@@ -185,7 +184,7 @@ class Entry:
 class Instance:
     """A notification of workflows: its messages are sent one by one, in their order."""
 
-    def __init__(self, instance: NotifyInstance, around: Around) -> None:
+    def __init__(self, instance: MessageReceiver, around: Around) -> None:
         """Send as this instance says."""
         self.name, self.kind = receiver_of(instance.name), instance.type
         self._instance, self._around = instance, around
@@ -259,7 +258,7 @@ class Silencing:
 
 def receivers_of(
     entries: Iterable[Notify],
-    instances: Iterable[NotifyInstance],
+    instances: Iterable[MessageReceiver],
     around: Around,
     zone: tzinfo,
     before: Mapping[str, Receiver],

@@ -212,7 +212,7 @@ class PartialApi(SimulatedApi):
             return False
         self.ignored.update(id_ for one in found.events for id_ in one.ids)
         quiet = rests(shown, replace(found, events=()), self._settings, self._parts)
-        return quiet and not self._settings.profiles.on
+        return quiet and not self._settings.profile_names
 
     def _beating(self, name: str, condition: Condition) -> Condition:
         found = super()._beating(name, condition)

@@ -8,18 +8,12 @@ from operator import or_
 
 from msgspec import Struct, field
 
+from reconciler.features.workflows import notify_types
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.notifying import Notification
+from reconciler.features.workflows.section import NotifyInstance, WorkflowSettings
 from reconciler.features.workflows.situation import WorkflowSituation
-from reconciler.features.workflows.triggers import TRIGGER_TYPES
-from reconciler.model.limits import without_slack_markup
-from reconciler.model.plan import CheckAnswer
-from reconciler.model.problems import internal
-from reconciler.model.workflow import LeaseTake, Needs
-from reconciler.profiles.plugins import Check, Trigger, unknown
-from reconciler.profiles.state_machine import Profile, profile_of
-from reconciler.settings import notify_types
-from reconciler.settings.trigger_types import (
+from reconciler.features.workflows.trigger_types import (
     AlterAnnotation,
     AlterHypervisor,
     AlterLabel,
@@ -27,7 +21,14 @@ from reconciler.settings.trigger_types import (
     Eviction,
     EvictionAction,
 )
-from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR, NotifyInstance, WorkflowSettings
+from reconciler.features.workflows.triggers import TRIGGER_TYPES
+from reconciler.model.limits import without_slack_markup
+from reconciler.model.plan import CheckAnswer
+from reconciler.model.problems import internal
+from reconciler.model.workflow import LeaseTake, Needs
+from reconciler.profiles.plugins import Check, Trigger, unknown
+from reconciler.profiles.state_machine import Profile, profile_of
+from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
 
 
 class GuardedCheck(Check, frozen=True):

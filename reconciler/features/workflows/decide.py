@@ -18,7 +18,9 @@ from reconciler.features.workflows.holds import (
 )
 from reconciler.features.workflows.notifying import notified
 from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
+from reconciler.features.workflows.trigger_types import Draining
 from reconciler.model import limits
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.event import Answer
@@ -37,9 +39,8 @@ from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.checks.starts import only_reconciler
 from reconciler.profiles.instructed import older_acts
 from reconciler.profiles.situation import Situation, Work
+from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
 from reconciler.settings.schema import Mode
-from reconciler.settings.trigger_types import Draining
-from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
 
 PLATFORM = "the maintenance of the platform"
 """What the profile of platform events is called where a workflow waits for it."""
@@ -64,7 +65,7 @@ class NodeWorkflows(Decider):
         """Read the data of all nodes; one that can't be read has a problem."""
         del nodes
         snapshot, settings = context.snapshot, context.settings
-        self._workflows = workflows_of(settings.profiles)
+        self._workflows = workflows_of(PROFILES.of(settings))
         keys, read = settings.keys.names, snapshot.every_node() if self._workflows.on else ()
         members = members_of(read, snapshot.records, self._workflows.selected, keys)
         self._members = Members(members, snapshot.for_settings.checks)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from reconciler.features.workflows.holds import HOLDS
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.errors import ClusterError, Late, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
@@ -27,11 +28,11 @@ from reconciler.settings.schema import Settings
 
 
 def _needs(settings: Settings) -> Needs:
-    if not settings.profiles.on:
+    if not PROFILES.of(settings).on:
         return Needs()
     from reconciler.features.workflows.configured import workflows_of
 
-    return workflows_of(settings.profiles).needs
+    return workflows_of(PROFILES.of(settings)).needs
 
 
 def _reads(settings: Settings) -> Wants:
@@ -45,7 +46,9 @@ def _read_checks(outside: Outside, settings: Settings) -> ReadForChecks:
 
 def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider:
     # A record may be left of workflows that the settings had before.
-    if not context.settings.profiles.on and not any(node.record and node.record.workflows for node in nodes):
+    if not PROFILES.of(context.settings).on and not any(
+        node.record and node.record.workflows for node in nodes
+    ):
         return Decider()
     from reconciler.features.workflows.decide import NodeWorkflows
 
@@ -53,7 +56,7 @@ def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider:
 
 
 def _settled(settings: Settings) -> Callable[[Node], bool] | None:
-    if not settings.profiles.on:
+    if not PROFILES.of(settings).on:
         return None
     from reconciler.features.workflows.settled import settled
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from jobs.runtime.health import Document
 from jobs.runtime.process import Observer, Passed
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.expression import names, parse
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Plan, StepAnswer, Verdict, WorkflowReport
@@ -80,6 +81,6 @@ class NodeInfo(Observer):
         passed = self._passed
         info: object = {"error": f"no pass has ended here; {self._holder} has the lock"}
         if passed is not None:
-            types = {check.name: check.type for check in passed.settings.profiles.instances.check}
+            types = {check.name: check.type for check in PROFILES.of(passed.settings).instances.check}
             info = to_node_info(passed.plan, types)
         return Document("application/json", json.dumps(info).encode())

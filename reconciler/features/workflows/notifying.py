@@ -14,14 +14,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, Schedule, due, next_due
-from reconciler.features.workflows.situation import WorkflowSituation
-from reconciler.model import limits
-from reconciler.model.moments import shifted, to_text
-from reconciler.model.problems import guarded
-from reconciler.model.record import State
-from reconciler.model.values import replace
-from reconciler.model.workflow import LONGEST, ProfileData, WorkflowData, WorkflowMessage
-from reconciler.settings.go_templates import (
+from reconciler.features.workflows.go_templates import (
     About,
     Escape,
     Fields,
@@ -31,6 +24,14 @@ from reconciler.settings.go_templates import (
     rendered,
     rendered_by_lines,
 )
+from reconciler.features.workflows.situation import WorkflowSituation
+from reconciler.model import limits
+from reconciler.model.messages import LONGEST, WorkflowMessage
+from reconciler.model.moments import shifted, to_text
+from reconciler.model.problems import guarded
+from reconciler.model.record import State
+from reconciler.model.values import replace
+from reconciler.model.workflow import ProfileData, WorkflowData
 
 _SECOND = timedelta(seconds=1)
 

@@ -32,7 +32,9 @@ def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
 
         return PassPorts(prometheus=Prometheus(), kubernikus=Kubernikus(given.connection))
 
-    return lambda settings: made() if settings.profiles.on else PassPorts()
+    from reconciler.features.workflows.settings import PROFILES
+
+    return lambda settings: made() if PROFILES.of(settings).on else PassPorts()
 
 
 PROCESS = Process(observer=_observer, ports=_ports)

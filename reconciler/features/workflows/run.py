@@ -17,6 +17,7 @@ from reconciler.features.workflows.configured import Workflows, draining_of
 from reconciler.features.workflows.holds import WORKFLOW
 from reconciler.features.workflows.notifying import after_sent
 from reconciler.features.workflows.situation import Worked, WorkflowSituation
+from reconciler.features.workflows.trigger_types import Draining
 from reconciler.model.expression import names
 from reconciler.model.holds import INTERNAL, ONE_PROFILE
 from reconciler.model.plan import Hold, Notice, StepAnswer, Verdict, WorkflowReport
@@ -34,7 +35,6 @@ from reconciler.profiles.state_machine import (
     first_open,
     verdicts_of,
 )
-from reconciler.settings.trigger_types import Draining
 
 CHANGED = "ChangedMaintenanceState"
 """The reason of maintenance-controller's Event about a step."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from reconciler.features.workflows.configured import Workflows, workflows_of
 from reconciler.features.workflows.data import DataUnreadable, from_annotation
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.situation import WorkflowSituation
 from reconciler.model.expression import names
 from reconciler.model.limits import EARLIEST
@@ -22,7 +23,7 @@ def settled(settings: Settings) -> Callable[[Node], bool]:
     All that has to follow from the node itself: the answer of a check that reads the time, other nodes or a
     service changes without the node, and is shown.
     """
-    workflows, keys = workflows_of(settings.profiles), settings.keys.names
+    workflows, keys = workflows_of(PROFILES.of(settings)), settings.keys.names
 
     def is_settled(node: Node) -> bool:
         label = node.labels.get(keys.workflows, "")

@@ -11,6 +11,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from jobs.runtime.process import Observer, Passed
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan, outcome_name
@@ -87,7 +88,7 @@ class Shuffles(Observer):
         """Count the pods of this pass."""
         if passed.rehearsed:
             return
-        counted = passed.settings.profiles.shuffle_counts
+        counted = PROFILES.of(passed.settings).shuffle_counts
         if counted:
             self._counter.after(passed.plan, passed.outcomes)
         self._others.shuffled(self._counter.counts.rows if counted else ())

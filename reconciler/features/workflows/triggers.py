@@ -9,11 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.features.workflows.situation import WORKFLOWS, Worked, WorkflowSituation, trigger_type
-from reconciler.model.node import Taint
-from reconciler.model.record import Cordon, DrainRecord
-from reconciler.model.values import replace
-from reconciler.model.workflow import HypervisorWrite, Value, upgrade_of
-from reconciler.settings.trigger_types import (
+from reconciler.features.workflows.trigger_types import (
     AlterAnnotation,
     AlterFinalizer,
     AlterHypervisor,
@@ -24,6 +20,10 @@ from reconciler.settings.trigger_types import (
     Eviction,
     EvictionAction,
 )
+from reconciler.model.node import Taint
+from reconciler.model.record import Cordon, DrainRecord
+from reconciler.model.values import replace
+from reconciler.model.workflow import HypervisorWrite, Value, upgrade_of
 
 
 @trigger_type("alterAnnotation", AlterAnnotation)

@@ -58,7 +58,6 @@ from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.instructed import beside_most, beside_older
 from reconciler.settings.coverage import seen_now
 from reconciler.settings.schema import Settings
-from reconciler.settings.workflows import DEFAULT_PROFILE, SEPARATOR
 from reconciler.starts.budget import OurPlace, count_places, still_missing
 
 LABELS_AT_MOST = 100
@@ -340,15 +339,13 @@ def _plan(
 
 def _profiles(fleet: _Fleet, context: PassContext, progress: Progress) -> tuple[ProfileNodes, ...]:
     """Count the nodes of each workflow by their states: those that rest are operational."""
-    settings, key = context.settings, context.keys.workflows
-    if not settings.profiles.on:
+    settings = context.settings
+    if not settings.profile_names:
         return ()
-    names = dict.fromkeys([DEFAULT_PROFILE, *(profile.name for profile in settings.profiles.profiles)])
     counts: Counter[tuple[str, State | None]] = Counter()
 
-    def selected(node: Node) -> set[str]:
-        wanted = set((node.labels.get(key) or DEFAULT_PROFILE).split(SEPARATOR)) & names.keys()
-        return wanted if settings.manages(node.labels) else set()
+    def selected(node: Node) -> frozenset[str]:
+        return settings.profiles_of(node.labels) if settings.manages(node.labels) else frozenset()
 
     for node in fleet.selected:
         plan = progress.plans.get(node.name)
@@ -359,7 +356,7 @@ def _profiles(fleet: _Fleet, context: PassContext, progress: Progress) -> tuple[
             counts[name, State.OPERATIONAL] += resting.count
     return tuple(
         ProfileNodes(name, state, counts[name, state])
-        for name in names
+        for name in settings.profile_names
         for state in (*State, None)
         if counts[name, state]
     )

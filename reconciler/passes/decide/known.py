@@ -147,7 +147,7 @@ def look(
     `in_vain` says of which events an acknowledgement would wait for other nodes, by ID (see `Means`).
     """
     snapshot, settings, assessment = context.snapshot, context.settings, context.assessment.of(node.name)
-    runs = settings.profiles.on and settings.manages(node.labels)
+    runs = bool(settings.profile_names) and settings.manages(node.labels)
     if not (runs or assessment.events or _has_signs(node, assessment, settings, parts)):
         return None
     record = snapshot.records.get(node.name)

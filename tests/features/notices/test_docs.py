@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import get_args, get_type_hints
 
 import pytest
 
 from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
 from reconciler.features.notices.transports import table
+from reconciler.model.messages import MessageReceiver
 from reconciler.settings.load import parse_settings
-from reconciler.settings.notify_types import NOTIFY_TYPES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "notices.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -24,7 +25,8 @@ def test_each_heading_is_a_transport_and_each_transport_has_a_heading() -> None:
 
 
 def test_each_notification_of_workflows_has_a_transport() -> None:
-    assert set(table.INSTANCES) == set(NOTIFY_TYPES), "INSTANCES in transports/table.py has other names"
+    places = get_args(get_type_hints(MessageReceiver)["to"])
+    assert set(table.INSTANCES) == set(places), "INSTANCES in transports/table.py has other types"
 
 
 @pytest.mark.parametrize("name", sorted({*table.TRANSPORTS.values(), *table.INSTANCES.values()}))

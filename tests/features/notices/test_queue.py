@@ -24,10 +24,9 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences
 from reconciler.features.notices.transports.sending import NotSent, Transport
 from reconciler.model.errors import Forbidden, LockLost, Unreachable
+from reconciler.model.messages import MessageReceiver, WorkflowMessage
 from reconciler.model.plan import Notice, Plan
-from reconciler.model.workflow import WorkflowMessage
 from reconciler.settings.load import parse_settings
-from reconciler.settings.workflows import NotifyInstance
 from tests.features.notices.following import asking, entries, message, told
 from tests.support import builders
 from tests.support.controlplane.processes import wait_for
@@ -186,7 +185,7 @@ class People:
     counted: Counted = field(default_factory=Counted)
     clock: SystemClock = field(default_factory=SystemClock)
     lost: bool = False
-    instances: tuple[NotifyInstance, ...] = ()
+    instances: tuple[MessageReceiver, ...] = ()
     senders: dict[str, Letters] = field(default_factory=dict)
     queues: list[NoticeQueue] = field(default_factory=list)
 
@@ -194,8 +193,10 @@ class People:
         if self.lost:
             raise LockLost("not renewed")
 
-    def make(self, receiver: Notify | NotifyInstance) -> Transport:
-        return self.letters(receiver.name) if isinstance(receiver, NotifyInstance) else self.to(receiver.name)
+    def make(self, receiver: Notify | MessageReceiver) -> Transport:
+        return (
+            self.letters(receiver.name) if isinstance(receiver, MessageReceiver) else self.to(receiver.name)
+        )
 
     def to(self, name: str) -> Sending:
         return self.transports.setdefault(name, Sending(self.store, self.clock))
@@ -246,7 +247,7 @@ def workflows(people: People) -> People:
     """The same with two instances of workflows, and no entry of `notify`."""
     slack = "type: slack, config: {hook: 'http://127.0.0.1:1/', channel: c, message: m}"
     text = f"instances: {{notify: [{{name: tell, {slack}}}, {{name: other, {slack}}}]}}"
-    people.instances = parse_settings(text, "x.yaml").profiles.instances.notify
+    people.instances = parse_settings(text, "x.yaml").receivers
     return people
 
 

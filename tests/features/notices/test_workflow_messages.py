@@ -15,7 +15,7 @@ from reconciler.features.notices.memory import (
     receiver_of,
     still_wanted,
 )
-from reconciler.model.workflow import LONGEST, WorkflowMessage
+from reconciler.model.messages import LONGEST, WorkflowMessage
 from tests.support.builders import NOW
 
 DAY = timedelta(days=1)

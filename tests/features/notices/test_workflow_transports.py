@@ -14,10 +14,10 @@ from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.transports.sending import Http, NotSent, Transport
 from reconciler.features.notices.transports.table import Tools, transport_of
 from reconciler.model.errors import Forbidden
+from reconciler.model.messages import MessageReceiver
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.settings.load import parse_settings
-from reconciler.settings.workflows import NotifyInstance
 from tests.support.builders import NOW
 from tests.support.fakes.smtp import FakeSmtp
 from tests.support.stub import Answer, Asked, Stub, json_answer
@@ -25,9 +25,9 @@ from tests.support.stub import Answer, Asked, Stub, json_answer
 MESSAGE = Delivery("instances.notify/tell", (), "nodes & more", (), body="<!here> a &amp; b")
 
 
-def instance(kind: str, keys: str) -> NotifyInstance:
+def instance(kind: str, keys: str) -> MessageReceiver:
     text = f"instances: {{notify: [{{name: tell, type: {kind}, config: {{message: m, {keys}}}}}]}}"
-    (found,) = parse_settings(text, "x.yaml").profiles.instances.notify
+    (found,) = parse_settings(text, "x.yaml").receivers
     return found
 
 
@@ -63,13 +63,13 @@ class Slack:
     def _answer(self, asked: Asked) -> Answer:
         return self.answers.pop(0) if self.answers else json_answer({"ok": True, "ts": f"171.{asked.number}"})
 
-    def to(self, receiver: NotifyInstance) -> Transport:
+    def to(self, receiver: MessageReceiver) -> Transport:
         return transport_of(receiver, self.tools)
 
-    def hook(self) -> NotifyInstance:
+    def hook(self) -> MessageReceiver:
         return instance("slack", f"hook: '{self.server.url}/services/SECRET', channel: ops")
 
-    def thread(self) -> NotifyInstance:
+    def thread(self) -> MessageReceiver:
         keys = "token: xoxb-SECRET, channel: ops, title: t, leaseName: slack, leaseNamespace: ops, period: 1h"
         return instance("slackThread", f"{keys}, url: '{self.server.url}'")
 
@@ -183,7 +183,7 @@ def test_a_token_is_in_no_error(slack: Slack) -> None:
 
 def mail(
     smtp: FakeSmtp, keys: str = "", to: str = "[a@example.com, b@example.com]", host: str = "127.0.0.1"
-) -> NotifyInstance:
+) -> MessageReceiver:
     more = f", {keys}" if keys else ""
     address = f"address: '{host}:{smtp.port}', from: nodes@example.com, to: {to}, subject: Nodes"
     return instance("mail", f"{address}{more}")

@@ -44,7 +44,7 @@ REASONS = ("drain/refusal.py", "features/readiness/judging.py")
 ELSEWHERE = (
     "tests/real/passes/test_remedies.py",
     "tests/passes/decide/test_unattended.py",
-    "tests/settings/test_workflows.py",
+    "tests/features/workflows/test_settings.py",
 )
 """Tests that follow other remedies."""
 

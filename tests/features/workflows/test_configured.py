@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from reconciler.features.workflows.check_types import CHECK_CONFIGS
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.configured import workflows_of
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.situation import Fleet
+from reconciler.features.workflows.trigger_types import TRIGGER_TYPES as SECTIONS
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
 from reconciler.model.workflow import LeaseRef, LeaseTake, ReadForChecks
-from reconciler.settings.check_types import CHECK_CONFIGS
 from reconciler.settings.load import parse_settings
-from reconciler.settings.trigger_types import TRIGGER_TYPES as SECTIONS
 from tests.features.workflows.scene import member
 from tests.support.builders import NOW
 
@@ -25,7 +26,7 @@ def test_every_type_of_trigger_loads() -> None:
 
 
 def test_a_label_selects_profiles_that_exist_each_once_and_in_its_order() -> None:
-    found = workflows_of(parse_settings("profiles: [{name: a}, {name: b-c}]", "x.yaml").profiles)
+    found = workflows_of(PROFILES.of(parse_settings("profiles: [{name: a}, {name: b-c}]", "x.yaml")))
 
     assert found.selected("b-c--gone--a--b-c") == ("b-c", "a")
     assert found.selected("") == ("default",)
@@ -33,7 +34,7 @@ def test_a_label_selects_profiles_that_exist_each_once_and_in_its_order() -> Non
 
 
 def test_settings_without_profiles_have_no_workflows() -> None:
-    assert not workflows_of(parse_settings("intervals: {requeue: 1m}", "x.yaml").profiles).on
+    assert not workflows_of(PROFILES.of(parse_settings("intervals: {requeue: 1m}", "x.yaml"))).on
 
 
 class Counting:

@@ -18,10 +18,10 @@ from reconciler.features.workflows.holds import (
 from reconciler.model.errors import Conflict, Forbidden
 from reconciler.model.holds import ONE_PROFILE
 from reconciler.model.instructions import PersonHold, Word
+from reconciler.model.messages import WorkflowMessage
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
-from reconciler.model.workflow import WorkflowMessage
 from reconciler.passes.decide.draining import KEEP_COMING
 from reconciler.report.columns import log_fields
 from reconciler.report.document import to_report

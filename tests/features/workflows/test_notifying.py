@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from reconciler.features.workflows.configured import workflows_of
 from reconciler.features.workflows.notifying import Notification, after_sent, notified
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.situation import WorkflowSituation
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
@@ -33,7 +34,7 @@ def instance(
     config = f"config: {{{keys}, message: '{message}'}}"
     text = f"instances: {{notify: [{{name: tell, type: {kind}, {config}{times}}}]}}"
     settings = parse_settings(f"{text}\nprofiles: [{{name: {PROFILE}}}]", "x.yaml")
-    return workflows_of(settings.profiles).notifications["tell"]
+    return workflows_of(PROFILES.of(settings)).notifications["tell"]
 
 
 def scene(

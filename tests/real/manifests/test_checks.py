@@ -20,10 +20,11 @@ from reconciler.kubernetes.cloud_provider import KEY
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden
+from reconciler.model.grants import Account
 from reconciler.model.ports import Outside
 from reconciler.model.values import replace
 from reconciler.model.workflow import LeaseRef, LeaseTake, Needs
-from reconciler.settings.grants import Account, grants_as_manifests, grants_of
+from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S
 from tests.support.controlplane.processes import wait_for
@@ -93,8 +94,8 @@ def test_the_same_permissions_keep_the_thread_of_a_notification(ours: Cluster) -
     with closing(Stub(lambda asked: json_answer({"ok": True, "ts": f"17.{asked.number}"}))) as slack:
         config = f"{{{keys}, title: t, message: m, url: '{slack.url}'}}"
         text = f"instances: {{notify: [{{type: slackThread, name: tell, config: {config}}}]}}"
-        (instance,) = parse_settings(text, "x.yaml").profiles.instances.notify
-        sender = transport_of(instance, Tools(Http(), ours, lambda: datetime.now(UTC)))
+        (receiver,) = parse_settings(text, "x.yaml").receivers
+        sender = transport_of(receiver, Tools(Http(), ours, lambda: datetime.now(UTC)))
         message = Delivery("tell", (), "title", (), body="text")
 
         def known() -> bool:

@@ -20,10 +20,11 @@ OTHERS = {
     *("asyncio", "configparser", "slack_sdk", "tenacity"),
 }
 OFF = {
-    *("reconciler.settings.check_types", "reconciler.settings.trigger_types"),
-    *("reconciler.settings.notify_types", "reconciler.kubernetes.cloud_provider", "rich.console"),
+    *("reconciler.features.workflows.check_types", "reconciler.features.workflows.trigger_types"),
+    *("reconciler.features.workflows.notify_types", "reconciler.kubernetes.cloud_provider", "rich.console"),
 }
-OF_WORKFLOWS = {f"reconciler.features.workflows{part}" for part in ("", ".feature", ".holds", ".process")}
+PARTS = ("", ".feature", ".holds", ".process", ".section", ".settings")
+OF_WORKFLOWS = {f"reconciler.features.workflows{part}" for part in PARTS}
 
 
 def test_a_sweep_with_default_settings_loads_nothing_of_what_is_off(scene: Scene, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from reconciler.calendar.values import literal
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Mail, Tls
 from reconciler.features.notices.transports.sending import NotSent, masked, resolved, tls_failure
+from reconciler.model.messages import MailTo
 from reconciler.report import safe
-from reconciler.settings import notify_types
 from reconciler.settings.fields import LINK_LOCAL, is_address
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 class WorkflowMail:
     """Sends mail by SMTP, encrypted where the server can."""
 
-    def __init__(self, settings: notify_types.Mail, tools: Tools, patience: float = PATIENCE) -> None:
+    def __init__(self, settings: MailTo, tools: Tools, patience: float = PATIENCE) -> None:
         """Send as these settings say; `patience` is the seconds for each answer."""
         self._settings, self._now, self._patience = settings, tools.now, patience
 
@@ -127,9 +127,9 @@ class WorkflowMail:
         settings = self._settings
         if settings.host.startswith(LINK_LOCAL):
             raise NotSent("the address is link-local, where clouds serve credentials", refused=True)
-        mail = mail_of(settings.subject, settings.from_, settings.to, delivery.body, self._now())
+        mail = mail_of(settings.subject, settings.sender, settings.to, delivery.body, self._now())
         with (
-            smtp_failures(settings.host, settings.user, settings.password),
+            smtp_failures(settings.host, settings.user.text, settings.password.text),
             smtplib.SMTP(settings.host, settings.port, timeout=self._patience) as server,
         ):
             encrypted = _encrypted(server)
@@ -143,7 +143,7 @@ class WorkflowMail:
 
     def _login(self, server: smtplib.SMTP) -> None:
         settings = self._settings
-        text = f"{settings.identity}\0{settings.user}\0{settings.password}"
+        text = f"{settings.identity.text}\0{settings.user.text}\0{settings.password.text}"
 
         def answer(challenge: bytes | None = None) -> str:
             del challenge

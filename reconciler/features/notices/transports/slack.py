@@ -15,10 +15,10 @@ from reconciler.features.notices.transports.sending import Http, NotSent, Post, 
 from reconciler.features.notices.transports.table import Tools
 from reconciler.model.errors import ClusterError
 from reconciler.model.limits import count_of, without_slack_markup
+from reconciler.model.messages import SlackHook, SlackThread
 from reconciler.model.moments import shifted
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.report.commands import in_parts
-from reconciler.settings import notify_types
 
 LONGEST = 12_000
 """Characters of a message. Slack recommends 4,000, and cuts off what is above 40,000 without a word."""
@@ -146,14 +146,14 @@ def post_message(http: Http, url: str, token: str, body: dict[str, Any]) -> str:
 class WorkflowSlack:
     """Posts each message of a workflow to an incoming webhook."""
 
-    def __init__(self, settings: notify_types.Slack, tools: Tools) -> None:
+    def __init__(self, settings: SlackHook, tools: Tools) -> None:
         """Send as these settings say."""
         self._settings, self._http = settings, tools.http
 
     def send(self, delivery: Delivery) -> str:
         """See the port. The template may have markup of Slack; the values that it inserts have none."""
         body = {"text": delivery.body[:LONGEST], "channel": self._settings.channel}
-        return _to_webhook(self._http, self._settings.hook, body)
+        return _to_webhook(self._http, self._settings.hook.text, body)
 
 
 class WorkflowThread:
@@ -162,7 +162,7 @@ class WorkflowThread:
     The holder of the Lease is the thread, as maintenance-controller writes it.
     """
 
-    def __init__(self, settings: notify_types.SlackThread, tools: Tools) -> None:
+    def __init__(self, settings: SlackThread, tools: Tools) -> None:
         """Send as these settings say."""
         self._settings, self._tools = settings, tools
         self._begun: tuple[str, datetime] | None = None
@@ -217,7 +217,7 @@ class WorkflowThread:
         body: dict[str, Any] = {"channel": settings.channel, "text": without_slack_markup(text)[:LONGEST]}
         if thread:
             body["thread_ts"] = thread
-        return post_message(self._tools.http, settings.url, settings.token, body)
+        return post_message(self._tools.http, settings.url, settings.token.text, body)
 
 
 _AHEAD = timedelta(minutes=5)

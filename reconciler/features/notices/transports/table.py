@@ -13,8 +13,8 @@ from msgspec import Struct
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.posts import Posting
 from reconciler.features.notices.transports.sending import Http, Transport
+from reconciler.model.messages import MailTo, MessageReceiver, SlackHook, SlackThread
 from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
-from reconciler.settings.workflows import NotifyInstance
 
 TRANSPORTS: Mapping[str, str] = {
     "slack": "slack:SlackTransport",
@@ -29,12 +29,12 @@ TRANSPORTS: Mapping[str, str] = {
 An entry with `alertmanager` sends no messages: see `Silencer`.
 """
 
-INSTANCES: Mapping[str, str] = {
-    "mail": "mail:WorkflowMail",
-    "slack": "slack:WorkflowSlack",
-    "slackThread": "slack:WorkflowThread",
+INSTANCES: Mapping[type, str] = {
+    MailTo: "mail:WorkflowMail",
+    SlackHook: "slack:WorkflowSlack",
+    SlackThread: "slack:WorkflowThread",
 }
-"""Those of the notifications of workflows, by their type."""
+"""Those of the notifications of workflows, by where they go."""
 
 
 class Threads(Protocol):
@@ -55,10 +55,10 @@ class Tools(Struct, frozen=True):
     now: Callable[[], datetime]
 
 
-def transport_of(receiver: Notify | NotifyInstance, tools: Tools) -> Transport:
+def transport_of(receiver: Notify | MessageReceiver, tools: Tools) -> Transport:
     """Return the transport of an entry of `notify`, or of a notification of workflows."""
-    if isinstance(receiver, NotifyInstance):
-        name, settings = INSTANCES[receiver.type], receiver.settings
+    if isinstance(receiver, MessageReceiver):
+        name, settings = INSTANCES[type(receiver.to)], receiver.to
     else:
         name, settings = TRANSPORTS[receiver.transport], getattr(receiver, receiver.transport)
     # Few clusters need all of them.

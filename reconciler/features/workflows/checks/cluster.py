@@ -10,6 +10,16 @@ from functools import partial, total_ordering
 
 from msgspec import Struct
 
+from reconciler.features.workflows.check_types import (
+    ClusterHealthyCheck,
+    ClusterSemverCheck,
+    KeylessCheck,
+    MaxMaintenanceCheck,
+    NodeCountCheck,
+    PrometheusAlerts,
+    PrometheusInstantCheck,
+    StaggerCheck,
+)
 from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation, check_type
 from reconciler.model import limits
 from reconciler.model.holds import NOBODY, SETTINGS
@@ -20,16 +30,6 @@ from reconciler.model.value_expression import ValueExpressionError, parse_value_
 from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuery
 from reconciler.profiles.checks.starts import place_for
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.settings.check_types import (
-    ClusterHealthyCheck,
-    ClusterSemverCheck,
-    KeylessCheck,
-    MaxMaintenanceCheck,
-    NodeCountCheck,
-    PrometheusAlerts,
-    PrometheusInstantCheck,
-    StaggerCheck,
-)
 
 
 @check_type(

@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from functools import partial
 
+from reconciler.features.workflows.check_types import (
+    AffinityCheck,
+    AnnotationCheck,
+    ConditionCheck,
+    HooksDoneCheck,
+    HypervisorCheck,
+    HypervisorConditionCheck,
+    KeylessCheck,
+    KubernikusCountCheck,
+    LabelCheck,
+    ScheduledEventCheck,
+)
 from reconciler.features.workflows.situation import Fleet, WorkflowSituation, check_type
 from reconciler.model import limits
 from reconciler.model.clocks import own_times
@@ -18,18 +30,6 @@ from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
 from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery, Needs, Value
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.settings.check_types import (
-    AffinityCheck,
-    AnnotationCheck,
-    ConditionCheck,
-    HooksDoneCheck,
-    HypervisorCheck,
-    HypervisorConditionCheck,
-    KeylessCheck,
-    KubernikusCountCheck,
-    LabelCheck,
-    ScheduledEventCheck,
-)
 
 _OPERATOR = "whoever runs the hypervisor operator: `kubectl get hypervisors.kvm.cloud.sap {node} -o yaml`"
 

@@ -8,17 +8,17 @@ from functools import lru_cache
 
 from reconciler.calendar.occurrences import FOREVER, Run, joined
 from reconciler.calendar.values import MIDNIGHT
-from reconciler.features.workflows.situation import WorkflowSituation, check_type
-from reconciler.model.holds import NOBODY, SETTINGS
-from reconciler.model.moments import shifted, to_text
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.settings.check_types import (
+from reconciler.features.workflows.check_types import (
     DeadlineCheck,
     KeylessCheck,
     TimeWindowCheck,
     WaitCheck,
     WaitExcludeCheck,
 )
+from reconciler.features.workflows.situation import WorkflowSituation, check_type
+from reconciler.model.holds import NOBODY, SETTINGS
+from reconciler.model.moments import shifted, to_text
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 
 _AFTER = timedelta(microseconds=1)
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model import limits
-from reconciler.model.limits import without_slack_markup
-from reconciler.model.workflow import LONGEST
-from reconciler.settings.go_templates import (
+from reconciler.features.workflows.go_templates import (
     KNOWN,
     About,
     TemplateRefused,
@@ -17,6 +14,9 @@ from reconciler.settings.go_templates import (
     printed_whole,
     rendered,
 )
+from reconciler.model import limits
+from reconciler.model.limits import without_slack_markup
+from reconciler.model.messages import LONGEST
 from tests.support import builders
 
 NODE = builders.node("a", labels={"version": "1.2", "pool": "<x>"}, annotations={"example.com/new": "1.3"})

@@ -11,7 +11,10 @@ from pydantic import Field
 
 from reconciler.calendar import notice_times
 from reconciler.calendar.values import literal
+from reconciler.model import messages
+from reconciler.model.content import Secret
 from reconciler.model.limits import is_object_name
+from reconciler.model.messages import MailTo, SlackHook
 from reconciler.settings.fields import LINK_LOCAL, check_url, is_address
 from reconciler.settings.loose import (
     ClockTime,
@@ -29,8 +32,13 @@ _SMTP = 25
 _DIGITS_OF_A_PORT = 5
 
 
-class NotifyType(LooseSection):
+class NotifyType(LooseSection, ABC):
     """The configuration of an instance."""
+
+    @property
+    @abstractmethod
+    def receiver(self) -> MailTo | SlackHook | messages.SlackThread:
+        """Where its messages go."""
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
@@ -50,6 +58,12 @@ class Mail(NotifyType):
     identity: LooseText = Field(default="", description="The identity for the login.")
     user: LooseText = Field(default="", description="The user for the login.")
     password: LooseText = Field(default="", repr=False, description="The password for the login.")
+
+    @property
+    def receiver(self) -> MailTo:
+        """See NotifyType."""
+        login = (Secret(self.identity), Secret(self.user), Secret(self.password))
+        return MailTo(self.host, self.port, self.from_, self.to, self.subject, self.auth, *login)
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
@@ -87,6 +101,11 @@ class Slack(NotifyType):
     message: LongRequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
 
     @property
+    def receiver(self) -> SlackHook:
+        """See NotifyType."""
+        return SlackHook(Secret(self.hook), self.channel)
+
+    @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
         """See NotifyType."""
         return _wrong_url("hook", self.hook)
@@ -106,6 +125,12 @@ class SlackThread(NotifyType):
         default="https://slack.com",
         description="The server of Slack's API, for a proxy. maintenance-controller ignores this key.",
     )
+
+    @property
+    def receiver(self) -> messages.SlackThread:
+        """See NotifyType."""
+        lease = (self.lease_namespace, self.lease_name)
+        return messages.SlackThread(Secret(self.token), self.channel, *lease, self.period, self.url)
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:

@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from reconciler.calendar.values import literal
 from reconciler.model import limits
+from reconciler.model.messages import LONGEST
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.workflow import LONGEST
 
 _DEEPEST = 20
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"|`[^`]*`')

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from jobs.cli import commands
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.errors import SettingsError
 from reconciler.model.record import State
 from reconciler.settings.explain import explain_settings
@@ -75,11 +76,11 @@ def test_a_file_of_maintenance_controller_acts_and_brings_only_its_workflows() -
     assert found.only_workflows
     assert (found.mode, found.keys.prefix) == (Mode.ENFORCE, "cloud.sap")
     assert not any(getattr(found.sources, name).enabled for name in type(found.sources).model_fields)
-    assert found.profiles.intervals.requeue == timedelta(milliseconds=200)
-    (profile,) = found.profiles.profiles
+    assert PROFILES.of(found).intervals.requeue == timedelta(milliseconds=200)
+    (profile,) = PROFILES.of(found).profiles
     (step,) = profile.operational.transitions
     assert (step.trigger, step.next) == (("alter-it", "alter-it"), State.REQUIRED)
-    assert found.profiles.instances.check[0].settings.value == "true"
+    assert PROFILES.of(found).instances.check[0].settings.value == "true"
 
 
 def test_check_config_warns_of_each_key_that_is_ignored() -> None:
@@ -181,7 +182,7 @@ profiles: []
 def test_a_file_of_maintenance_controller_is_read_as_yaml_1_1() -> None:
     found = parse_settings(OF_YAML_1_1, "their.yaml")
 
-    given = found.profiles.instances
+    given = PROFILES.of(found).instances
     assert [one.settings.value for one in given.check[:2]] == ["true", "8"]
     assert [one.name for one in given.check] == ["marked", "eighth", "two"]
     assert given.check[2].settings.max == 2
@@ -271,7 +272,7 @@ def test_the_end_of_a_line_at_the_end_of_a_variable_does_not_count() -> None:
 
     found = parse_settings(text, "their.yaml", {"VALUE": "updated\r\n"})
 
-    assert found.profiles.instances.trigger[0].settings.value == "updated"
+    assert PROFILES.of(found).instances.trigger[0].settings.value == "updated"
 
 
 def test_check_config_warns_of_a_file_of_another_controller() -> None:
@@ -282,7 +283,7 @@ def test_check_config_warns_of_a_file_of_another_controller() -> None:
 
 
 def test_the_older_form_has_the_next_states_that_it_implies() -> None:
-    (profile,) = parse_settings(OLDER, "older.yaml").profiles.profiles
+    (profile,) = PROFILES.of(parse_settings(OLDER, "older.yaml")).profiles
 
     assert profile.name == "linux"
     assert [(step.check, step.next) for step in profile.operational.transitions] == [
@@ -303,7 +304,7 @@ def test_the_same_workflows_stand_beside_the_rest_of_our_settings() -> None:
         Settings().keys,
         parse_settings("", "").sources,
     )
-    assert found.profiles == parse_settings(THEIRS, "their.yaml").profiles
+    assert PROFILES.of(found) == PROFILES.of(parse_settings(THEIRS, "their.yaml"))
 
 
 def test_all_mistakes_are_reported_at_once_with_their_places_in_a_foreign_file() -> None:
@@ -385,7 +386,7 @@ instances:
   - {type: hasLabel, name: zone, config: {key: "${PREFIX:example.com}/zone-${ZONE}"}}
 profiles: []
 """
-    found = parse_settings(text, "their.yaml", {"COUNT": "3", "ZONE": "7"}).profiles.instances.check
+    found = PROFILES.of(parse_settings(text, "their.yaml", {"COUNT": "3", "ZONE": "7"})).instances.check
 
     assert found[0].settings.count == 3
     assert found[1].settings.key == "example.com/zone-7"
@@ -402,7 +403,7 @@ def test_a_variable_is_text_of_a_value_and_no_yaml() -> None:
     text = 'instances: {check: [{type: hasLabel, name: x, config: {key: a, value: "v${V}"}}]}'
     found = parse_settings(text, "their.yaml", {"V": "}]}\nmode: Observe"})
 
-    assert found.profiles.instances.check[0].settings.value == "v}]}\nmode: Observe"
+    assert PROFILES.of(found).instances.check[0].settings.value == "v}]}\nmode: Observe"
 
 
 def test_an_interval_of_zero_is_a_mistake() -> None:
@@ -462,7 +463,9 @@ def test_a_message_may_be_long() -> None:
 def test_the_type_of_a_schedule_may_have_capitals() -> None:
     schedule = "{type: Scheduled, config: {instant: 11:00, weekdays: [tue]}}"
     instance = f"{{type: slack, name: s, config: {{hook: x, channel: c, message: m}}, schedule: {schedule}}}"
-    found = parse_settings(f"instances: {{notify: [{instance}]}}", "their.yaml").profiles.instances.notify[0]
+    found = PROFILES.of(
+        parse_settings(f"instances: {{notify: [{instance}]}}", "their.yaml")
+    ).instances.notify[0]
 
     assert (str(found.schedule.settings.instant), found.schedule.settings.weekdays) == ("11:00", {1})
 

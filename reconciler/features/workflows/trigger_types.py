@@ -91,6 +91,9 @@ class Draining(LooseSection):
     """drain: evicts the pods of the node."""
 
     only_limits = True
+    without_effect = MappingProxyType(
+        {"deletionTimeout": ("has no effect, as in maintenance-controller itself", "remove it")}
+    )
 
     eviction_timeout: GoDuration = Field(
         default=timedelta(minutes=10),

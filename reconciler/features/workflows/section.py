@@ -7,91 +7,45 @@ profiles are read, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    PrivateAttr,
-    ValidationError,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
 from reconciler.calendar.values import literal, near
 from reconciler.model import limits
 from reconciler.model.expression import ExpressionError, names, parse
 from reconciler.model.record import State
-from reconciler.settings.loose import GoDuration, LooseFlag, LooseSection, LooseText, RequiredText
+from reconciler.settings.loose import GoDuration, LooseFlag, LooseSection, RequiredText
 from reconciler.settings.mistakes import Mistake, Mistakes, Path, keys_at, mistakes_of
-
-DEFAULT_PROFILE = "default"
-"""The profile of nodes without the label that selects one. It has no transitions unless the file has it."""
-
-SEPARATOR = "--"
-"""Joins the names of profiles in the label of a node."""
-
-
-class Chain(tuple[str, ...]):
-    """The names of a chain of triggers or notifications, in order."""
-
-    __slots__ = ()
-
-
-def _chain(value: object) -> Chain:
-    if isinstance(value, Chain):
-        return value
-    if not isinstance(value, str):
-        raise ValueError(f"{literal(value)} is not a chain of names, like `first && second`")
-    parts = tuple(part.strip() for part in value.split("&&")) if value.strip() else ()
-    if not all(parts):
-        raise ValueError(f"{literal(value)}: a name is missing beside &&")
-    return Chain(parts)
-
-
-ChainText = Annotated[Chain, PlainValidator(_chain), WithJsonSchema({"type": "string"})]
-
-
-def _profile_name(value: object) -> str:
-    # It is a part of a label's value.
-    text = value.strip() if isinstance(value, str) else ""
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", text) or SEPARATOR in text:
-        raise ValueError(f"{literal(value)} is not a name that the label of a node can have, without `--`")
-    return text
-
-
-ProfileName = Annotated[str, PlainValidator(_profile_name), WithJsonSchema({"type": "string"})]
-
+from reconciler.settings.profiles import ProfileSettings
 
 Types = Mapping[str, type[LooseSection]]
 
 
 # Settings without workflows need no types. Their sections are a third of all.
 def _check_types() -> Types:
-    from reconciler.settings.check_types import CHECK_CONFIGS
+    from reconciler.features.workflows.check_types import CHECK_CONFIGS
 
     return CHECK_CONFIGS
 
 
 def _trigger_types() -> Types:
-    from reconciler.settings.trigger_types import TRIGGER_TYPES
+    from reconciler.features.workflows.trigger_types import TRIGGER_TYPES
 
     return TRIGGER_TYPES
 
 
 def _notify_types() -> Types:
-    from reconciler.settings.notify_types import NOTIFY_TYPES
+    from reconciler.features.workflows.notify_types import NOTIFY_TYPES
 
     return NOTIFY_TYPES
 
 
 def _schedule_types() -> Types:
-    from reconciler.settings.notify_types import SCHEDULE_TYPES
+    from reconciler.features.workflows.notify_types import SCHEDULE_TYPES
 
     return SCHEDULE_TYPES
 
@@ -196,79 +150,12 @@ class Instances(LooseSection):
     notify: tuple[NotifyInstance, ...] = Field(default=(), description="Notifications. Default: none.")
 
 
-class TransitionSettings(LooseSection):
-    """One step from a state to another one."""
-
-    # maintenance-controller ignores other keys. But without its misspelt `check`, a step passes always.
-    model_config = ConfigDict(extra="forbid")
-
-    check: LooseText = Field(
-        default="", description="Checks, joined by `&&`, `||`, `!` and brackets; empty passes."
-    )
-    trigger: ChainText = Field(default=Chain(), description="Triggers, which run in order. Default: none.")
-    next: State = Field(description="The state after it.")
-
-
-class StateSettings(LooseSection):
-    """What happens in one state."""
-
-    enter: ChainText = Field(
-        default=Chain(), description="Triggers that run once after its entry. Default: none."
-    )
-    notify: ChainText = Field(default=Chain(), description="Notifications. Default: none.")
-    transitions: tuple[TransitionSettings, ...] = Field(
-        default=(), description="Steps out of it; the first that passes is taken. Default: none."
-    )
-
-
-_AFTER = {
-    "operational": State.REQUIRED.value,
-    "maintenance-required": State.IN_MAINTENANCE.value,
-    "in-maintenance": State.OPERATIONAL.value,
-}
-
-
-def _with_transitions(rules: Any, after: str) -> Any:
-    """Return a state of the older form `{check, trigger}` with its one transition."""
-    if not isinstance(rules, dict) or "transitions" in rules or "check" not in rules:
-        return rules
-    step = {key: rules[key] for key in ("check", "trigger") if rules.get(key) is not None}
-    rest = {key: value for key, value in rules.items() if key not in ("check", "trigger")}
-    return {**rest, "transitions": [{**step, "next": after}]}
-
-
-class ProfileSettings(LooseSection):
-    """A workflow: three states, and the steps between them."""
-
-    name: ProfileName = Field(description="The name in the label.")
-    operational: StateSettings = Field(default_factory=StateSettings, description="The node is in service.")
-    required: StateSettings = Field(
-        default_factory=StateSettings,
-        alias="maintenance-required",
-        description="The node waits for maintenance.",
-    )
-    in_maintenance: StateSettings = Field(
-        default_factory=StateSettings, alias="in-maintenance", description="Maintenance takes place."
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _older_form(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        return {
-            key: _with_transitions(rules, _AFTER[key]) if key in _AFTER else rules
-            for key, rules in data.items()
-        }
-
-    def rules(self, state: State) -> StateSettings:
-        """Return what happens in a state."""
-        found = {State.OPERATIONAL: self.operational, State.REQUIRED: self.required}
-        return found.get(state, self.in_maintenance)
-
-
 class Intervals(LooseSection):
     """How often nodes are examined."""
+
+    without_effect = MappingProxyType(
+        {"notify": ("has no effect, as in maintenance-controller itself", "remove it")}
+    )
 
     requeue: GoDuration | None = Field(
         default=None,
@@ -292,6 +179,10 @@ def _listed_profiles(data: Any) -> Any:
 
 class WorkflowSettings(LooseSection):
     """Workflows in the form of maintenance-controller's configuration file."""
+
+    without_effect = MappingProxyType(
+        {"dashboard": ("has no effect: there is no dashboard here", "remove it if you do not go back")}
+    )
 
     intervals: Intervals = Field(default_factory=Intervals, description="How often nodes are examined.")
     instances: Instances = Field(default_factory=Instances, description="The plugins that they use.")
@@ -392,3 +283,15 @@ def _not_among(given: tuple[str, ...], known: list[str], path: Path, kind: str) 
     for name in given:
         if name not in known:
             yield Mistake(path, f"instances.{kind} has no {literal(name)}{near(name, known)}")
+
+
+def idle(workflows: WorkflowSettings) -> str:
+    """Return why a file with these workflows and nothing else never does anything, empty if it does."""
+    given = workflows.instances
+    if workflows.on or given.check or given.trigger or given.notify:
+        return ""
+    return (
+        "there is none: nothing is ever done, nor what the ESX and Kubernikus controllers do with their own "
+        "files; maintenance-controller keeps doing that with --enable-esx-maintenance and "
+        "--enable-kubernikus-maintenance and without a maintenance.yaml"
+    )

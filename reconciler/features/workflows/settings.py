@@ -1,0 +1,107 @@
+"""`profiles`: the section of workflows, and what the core asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from pydantic import BaseModel
+
+from reconciler.features.workflows.section import WorkflowSettings, idle, unknown_names
+from reconciler.model.grants import Grants
+from reconciler.model.messages import MessageReceiver
+from reconciler.settings.mistakes import Path, Warned
+from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
+from reconciler.settings.schema import FeatureSection, Form, Settings
+
+
+def _is_file(file: Mapping[str, object]) -> bool:
+    """Whether a file has the top-level keys of maintenance-controller's configuration."""
+    return "intervals" in file or "instances" in file or isinstance(file.get("profiles"), list)
+
+
+def _texts_at(section: object, path: Path) -> tuple[str, ...]:
+    """Return the texts that a section has at a path of its file, none if there is something else or nothing.
+
+    A merge key (`<<`), and the type in an older form of an instance, are levels of the file only.
+    """
+    here, merged = section, False
+    for part in path:
+        if part == "<<" or (merged and isinstance(part, int)):
+            merged = part == "<<"
+            continue
+        merged = False
+        if isinstance(here, BaseModel):
+            names = {str(field.alias or name): name for name, field in type(here).model_fields.items()}
+            if part == "config" and hasattr(here, "settings"):
+                here = here.settings
+            elif part in names:
+                here = getattr(here, names[str(part)])
+            elif part != getattr(here, "type", None):
+                return ()
+        elif isinstance(here, tuple):
+            by_name = (each for each in here if getattr(each, "name", None) == part)
+            here = here[part] if isinstance(part, int) and part < len(here) else next(by_name, None)
+        else:
+            here = here.get(part) if isinstance(here, Mapping) else None
+    texts = here if isinstance(here, tuple) else (here,)
+    return tuple(text for text in texts if isinstance(text, str))
+
+
+# What is said of workflows needs the types of all instances, and few settings have any.
+def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:
+    del now
+    if PROFILES.of(settings) != WorkflowSettings() or settings.only_workflows:
+        from reconciler.features.workflows.check_config import warnings
+
+        yield from warnings(PROFILES.of(settings), settings)
+
+
+def _explained(settings: Settings) -> Iterator[str]:
+    if PROFILES.of(settings).on:
+        from reconciler.features.workflows.check_config import explained
+
+        yield from explained(PROFILES.of(settings), settings)
+
+
+def _grants(settings: Settings) -> Grants:
+    from reconciler.features.workflows.check_config import grants
+
+    return grants(PROFILES.of(settings), settings.keys.prefix)
+
+
+def _receivers(settings: Settings) -> Sequence[MessageReceiver]:
+    given = PROFILES.of(settings).instances.notify
+    return tuple(MessageReceiver(one.name, one.type, one.settings.receiver) for one in given)
+
+
+def _profiles(settings: Settings) -> Sequence[str]:
+    return tuple(profile.name for profile in PROFILES.of(settings).profiles)
+
+
+def _selected(settings: Settings, labels: Mapping[str, str]) -> Collection[str]:
+    return frozenset((labels.get(settings.keys.names.workflows) or DEFAULT_PROFILE).split(SEPARATOR))
+
+
+PROFILES: FeatureSection[WorkflowSettings] = FeatureSection(
+    key="profiles",
+    type=WorkflowSettings,
+    default=WorkflowSettings(),
+    description="Workflows (docs/workflows.md) in the form of maintenance-controller. `${NAME}` is an "
+    "environment variable. Default: none.",
+    after="coexist",
+    form=Form(is_file=_is_file, mistakes=unknown_names, texts=_texts_at, idle=idle),
+    title="Workflows",
+    warnings=_warnings,
+    explained=_explained,
+    grants=_grants,
+    profiles=_profiles,
+    selected=_selected,
+    receivers=_receivers,
+    every=lambda settings: PROFILES.of(settings).intervals.requeue,
+    asks_approval=lambda settings: any(
+        check.type == "approved" for check in PROFILES.of(settings).instances.check
+    ),
+)
+
+SECTIONS = (PROFILES,)

@@ -1,0 +1,92 @@
+"""The sections that features bring: each key once, each in its place, and none without its feature."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import reconciler.features
+from reconciler.model.errors import SettingsError
+from reconciler.settings.load import parse_settings
+from reconciler.settings.schema import whole_settings
+
+SECTION = """\
+from reconciler.settings.schema import FeatureSection
+
+SECTIONS = (FeatureSection(key="{key}", type=int, default=1, description="d", after="{after}"),)
+"""
+
+
+@pytest.fixture
+def features(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., None]]:
+    """Return what makes features with these `settings.py`, in place of all others."""
+
+    def made(**texts: str) -> None:
+        for name, text in texts.items():
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").touch()
+            (tmp_path / name / "settings.py").write_text(text)
+        monkeypatch.setattr(reconciler.features, "FEATURES", tuple(texts))
+        monkeypatch.setattr(reconciler.features, "__path__", [str(tmp_path)])
+        whole_settings.cache_clear()
+
+    yield made
+    whole_settings.cache_clear()
+    for name in [name for name, module in sys.modules.items() if _is_below(module, tmp_path)]:
+        del sys.modules[name]
+
+
+def _is_below(module: ModuleType, folder: Path) -> bool:
+    return str(folder) in (getattr(module, "__file__", None) or "")
+
+
+def test_a_section_stands_where_its_feature_says(features: Callable[..., None]) -> None:
+    features(placed=SECTION.format(key="placed", after="mode"), last=SECTION.format(key="last", after=""))
+
+    keys = list(whole_settings().model_fields)
+
+    assert keys[keys.index("mode") + 1] == "placed"
+    assert keys[-1] == "last"
+    assert getattr(parse_settings("placed: 3", "x.yaml"), "placed") == 3  # noqa: B009 - the type is made here
+
+
+@pytest.mark.parametrize(
+    ("key", "other"), [("budget", "settings/schema.py"), ("mine", "double_a/settings.py")]
+)
+def test_two_sections_with_one_key_are_refused_with_both_files(
+    features: Callable[..., None], key: str, other: str
+) -> None:
+    features(double_a=SECTION.format(key="mine", after=""), double_b=SECTION.format(key=key, after=""))
+
+    with pytest.raises(ValueError, match=rf"double_b/settings\.py: .*{other} has another section {key}"):
+        whole_settings()
+
+
+def test_a_place_that_does_not_exist_is_refused_with_the_file(features: Callable[..., None]) -> None:
+    features(nowhere=SECTION.format(key="mine", after="yours"))
+
+    with pytest.raises(ValueError, match=r"nowhere/settings\.py: mine is after yours: no such key"):
+        whole_settings()
+
+
+def test_a_file_without_its_sections_is_refused(features: Callable[..., None]) -> None:
+    features(gap="SECTION = ()\n")
+
+    with pytest.raises(ImportError, match=r"gap/settings\.py has no SECTIONS"):
+        whole_settings()
+
+
+def test_without_its_feature_a_key_is_unknown(features: Callable[..., None]) -> None:
+    assert parse_settings("profiles: {}", "x.yaml")
+    features()
+
+    with pytest.raises(SettingsError) as raised:
+        parse_settings("profiles: {}", "x.yaml")
+
+    (mistake,) = raised.value.mistakes
+    said = "x.yaml:1:1: profiles: unknown key, or that of a feature that this program is built without; the"
+    assert mistake.startswith(said)
