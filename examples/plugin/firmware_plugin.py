@@ -72,7 +72,6 @@ SOURCES = (Firmware(),)
     ordinarily="no backup runs",
     who="nobody: it ends with the backup",
     by_itself=True,
-    alone=True,
 )
 def no_backup(situation: Situation) -> CheckResult:
     """Pass unless a backup of the node runs."""

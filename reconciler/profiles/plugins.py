@@ -65,10 +65,9 @@ class CheckType(Struct, frozen=True):
     """A type of check: a function of the configuration, if it has one, and the situation.
 
     `ordinarily` is the sentence for an answer that gives no reason. `who`, `by_itself`, `waits` and
-    `by_person` are those of its kind of hold. `needs` returns what it reads beyond the nodes. `alone`: the
-    answer follows from the node itself. `takes` returns the Lease that the node takes when a transition with
-    this check really happens, None if it takes none: it gets what the check got. `starts`: each start of a
-    drain asks it, though no profile names it.
+    `by_person` are those of its kind of hold. `needs` returns what it reads beyond the nodes. `takes` returns
+    the Lease that the node takes when a transition with this check really happens, None if it takes none: it
+    gets what the check got. `starts`: each start of a drain asks it, though no profile names it.
     """
 
     name: str
@@ -80,7 +79,6 @@ class CheckType(Struct, frozen=True):
     by_itself: bool = False
     waits: bool = False
     by_person: bool = False
-    alone: bool = False
     needs: Callable[[Any], Needs] = lambda _config: Needs()
     takes: Callable[[Any, Any], LeaseTake | None] = lambda _config, _situation: None
     starts: bool = False
@@ -104,7 +102,6 @@ class _Facts(TypedDict, total=False):
     by_itself: bool
     waits: bool
     by_person: bool
-    alone: bool
     needs: Callable[[Any], Needs]
     takes: Callable[[Any, Any], LeaseTake | None]
     starts: bool

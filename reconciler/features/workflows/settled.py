@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reconciler.features.workflows.configured import Workflows, workflows_of
+from msgspec import Struct
+
+from reconciler.features.workflows.configured import workflows_of
 from reconciler.features.workflows.data import DataUnreadable, from_annotation
 from reconciler.features.workflows.settings import PROFILES
-from reconciler.features.workflows.situation import WorkflowSituation
-from reconciler.model.expression import names
-from reconciler.model.limits import EARLIEST
 from reconciler.model.node import Node
 from reconciler.model.plan import Verdict
 from reconciler.model.record import State
-from reconciler.profiles.state_machine import Answers, verdicts_of
+from reconciler.profiles.plugins import Check
+from reconciler.profiles.state_machine import Answers, StateRules, verdicts_of
 from reconciler.settings.schema import Settings
 
 
@@ -24,6 +24,8 @@ def settled(settings: Settings) -> Callable[[Node], bool]:
     service changes without the node, and is shown.
     """
     workflows, keys = workflows_of(PROFILES.of(settings)), settings.keys.names
+    # Unlike those of a pass, they raise.
+    checks = {name: Check(name, check.type, check.config) for name, check in workflows.checks.items()}
 
     def is_settled(node: Node) -> bool:
         label = node.labels.get(keys.workflows, "")
@@ -34,22 +36,29 @@ def settled(settings: Settings) -> Callable[[Node], bool]:
             data = from_annotation(node.annotations.get(keys.workflow_data, ""))
         except DataUnreadable:
             return False
-        situation = WorkflowSituation(node, data, "", State.OPERATIONAL, EARLIEST, EARLIEST, keys=keys)
+        answers = Answers(checks, _NodeAlone(node))
         for name in profiles:
             kept = data.profiles.get(name)
             if kept is None or kept.is_entering or kept.current is not State.OPERATIONAL:
                 return False
-            if not _does_not_move(workflows, name, situation):
+            if not _stays(workflows.by_name[name].rules(State.OPERATIONAL), answers):
                 return False
         return True
 
     return is_settled
 
 
-def _does_not_move(workflows: Workflows, name: str, situation: WorkflowSituation) -> bool:
-    rules = workflows.by_name[name].rules(State.OPERATIONAL)
-    asked = {check for step in rules.transitions for check in names(step.check)}
-    if rules.notify or not all(workflows.checks[check].type.alone for check in asked):
-        return False
-    verdicts = verdicts_of(rules, Answers(workflows.checks, situation))
-    return all(verdict is Verdict.FAILED for _, verdict in verdicts)
+class _NodeAlone(Struct, frozen=True):
+    """What a check may read whose answer changes only with the node. It has nothing else."""
+
+    node: Node
+
+
+def _stays(rules: StateRules, answers: Answers) -> bool:
+    """Whether no step passes, and all answers follow from the node."""
+    try:
+        stays = all(verdict is Verdict.FAILED for _, verdict in verdicts_of(rules, answers))
+    except AttributeError:
+        # A check reads more: the time, other nodes or a service.
+        stays = False
+    return stays and not rules.notify

@@ -75,7 +75,6 @@ def _compared(
 @check_type(
     "hasLabel",
     LabelCheck,
-    alone=True,
     needs=_reads_label,
     who="whoever labels nodes: `kubectl label node {node} KEY=VALUE`",
 )
@@ -87,7 +86,6 @@ def has_label(config: LabelCheck, situation: WorkflowSituation) -> CheckResult:
 @check_type(
     "hasAnnotation",
     AnnotationCheck,
-    alone=True,
     needs=lambda config: Needs(annotations=frozenset({config.key})),
     who="whoever annotates nodes: `kubectl annotate node {node} KEY=VALUE`",
 )
@@ -100,7 +98,6 @@ def has_annotation(config: AnnotationCheck, situation: WorkflowSituation) -> Che
 @check_type(
     "condition",
     ConditionCheck,
-    alone=True,
     needs=lambda config: Needs(conditions=frozenset({config.type})),
     who="whoever reports the condition: `kubectl describe node {node}`",
 )
