@@ -149,7 +149,7 @@ class NotKept(Rejected):
     """The server took a write of a node, and not all of it stayed; `lost` names what did not."""
 
     def __init__(self, message: str, lost: frozenset[str]) -> None:
-        """Create it with what people should know, and what is lost, as `model.own.changes` names it."""
+        """Create it with what people should know, and what is lost, as `NodeWrite.changes` names it."""
         super().__init__(message)
         self.lost = lost
 

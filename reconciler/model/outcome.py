@@ -70,7 +70,7 @@ class Result(StrEnum):
 class Outcome(Struct, frozen=True):
     """The result of one action. LATER: the cluster has changed, so the next pass decides again.
 
-    `lost` is what did not stay of a node's patch, as `own.changes` names it, also if the rest of it is done.
+    `lost` is what did not stay of a node's patch, as `NodeWrite.changes` names it, also if the rest is done.
     `changed` is whether the node was not as the patch expects it: nothing was written, and the same pass
     decides again.
     """

@@ -418,14 +418,14 @@ class AtOnce:
     """Does each work in its place, and waits for it."""
 
     def read(self, what: What, work: Callable[[], Value], **_: Any) -> Value:
-        """See Beside."""
+        """Return what the work returns, or raise its error."""
         return work()
 
     def forget(self, what: What) -> None:
-        """See Beside."""
+        """Forget nothing: no answer is kept."""
 
     def write(self, what: What, work: Callable[[], Value], **_: Any) -> Value:
-        """See Beside."""
+        """Return what the work returns, or raise its error."""
         return work()
 
 

@@ -44,8 +44,8 @@ _MOST_TIMES = 1000
 class Undone(Struct, frozen=True):
     """A write of a node of which not all stayed.
 
-    `lost` names what did not stay, as `own.changes` and `own.rewritten` do. `because` is in words. `times`
-    counts the tries in a row, and `last` is the last one (UTC).
+    `lost` names what did not stay, as `NodeWrite.changes` and `NodeWrite.rewritten` do. `because` is in
+    words. `times` counts the tries in a row, and `last` is the last one (UTC).
     """
 
     node: Name

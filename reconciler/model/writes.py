@@ -293,7 +293,7 @@ class MaintenanceWrite(Struct, frozen=True):
 
 
 class WriteAnswer(Struct, frozen=True):
-    """What people should know of a patch that is done, and what of it did not stay (see `own.changes`)."""
+    """What people should know of a patch that is done. `lost` is what of `NodeWrite.changes` did not stay."""
 
     said: str
     lost: frozenset[str]

@@ -1,8 +1,8 @@
 """Types of checks and triggers: a decorator registers a function under the name that profiles use.
 
 A `Vocabulary` has those that the profiles of one kind may name. That of the platform's profile is in
-`profiles/checks/` and `profiles/triggers/`, one file for each family. These packages import all of their
-modules, so a new plugin needs only its decorator.
+the package `profiles/checks/`, one file for each family, and in `profiles/triggers.py`. The package imports
+all of its modules, so a new check needs only its decorator.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class SteppedDrainer:
         self.feed(Stop(node))
 
     def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
-        """See Drains."""
+        """Return the pods of the node with this UID, as its drain knows them now, None if it does not."""
         return self.core.watched_pods(node, uid, self._clock.now())
 
     def progress(self) -> Mapping[str, DrainProgress]:

@@ -76,7 +76,7 @@ class Holders(Mapping[str, str]):
     """
 
     def __init__(self, seats: _Seats | None = None, count: int = 0) -> None:
-        """See the first `count` of these seats."""
+        """Show the first `count` of these seats."""
         self._seats = _Seats() if seats is None else seats
         self._count = count
 

@@ -109,7 +109,7 @@ class DrainCore:
         return min((at for at in times if at is not None), default=None)
 
     def watched_pods(self, node: str, uid: str, now: datetime) -> tuple[Pod, ...] | None:
-        """See Drains."""
+        """Return the pods of the node with this UID, as its drain knows them now, None if it does not."""
         drain = self._drains.get(node)
         return drain.watched_pods(now) if drain is not None and drain.order.uid == uid else None
 

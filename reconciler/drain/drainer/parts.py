@@ -1,4 +1,8 @@
-"""The parts of the drain of one node: its pods, those that come to it later, reads, requests, the slot."""
+"""What the drain of one node keeps between its turns.
+
+Its pods and those that come back, the reads of its cordon, its volumes, its slot, the attempt before, what it
+waits for, the requests that are under way, and when it is looked at again.
+"""
 
 from __future__ import annotations
 

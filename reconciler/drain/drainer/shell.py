@@ -318,7 +318,7 @@ class Drainer:
         self._put(Stop(node, because))
 
     def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
-        """See Drains."""
+        """Return the pods of the node with this UID, as its drain knows them now, None if it does not."""
         with self._core_lock:
             return self._core.watched_pods(node, uid, self._clock.now())
 

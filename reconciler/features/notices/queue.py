@@ -103,7 +103,10 @@ class NoticeQueue:
                     log.warning("notices wait for the next pass: %s", error)
 
     def keep(self, messages: Sequence[WorkflowMessage]) -> None:
-        """See `Outbox`. Without the memory they are kept in this process until it can be read."""
+        """Keep messages of workflows, and return once they survive a kill, or after `KEEP_PATIENCE`.
+
+        Until the memory can be read, they are kept in this process.
+        """
         ids = {message.id for message in messages}
         with self._changed:
             self._wait_for_memory()

@@ -139,7 +139,7 @@ class Entry:
         return self._around.make(self._entry)
 
     def due(self, memory: Memory, now: datetime, *, flush: bool) -> Work:
-        """See Receiver."""
+        """Return the delivery that is due, or when the next one may be."""
         found = due_for(self._entry, memory, now, self._zone, flush=flush)
         if found.delivery is None:
             return Work(at=found.at)
@@ -194,7 +194,7 @@ class Instance:
         return self._around.make(self._instance)
 
     def due(self, memory: Memory, now: datetime, *, flush: bool) -> Work:
-        """See Receiver."""
+        """Return the messages of the instance that wait, the oldest first, as many as go at once."""
         del now, flush
         waiting = [message for message in memory.workflow if message.instance == self._instance.name]
         if not waiting:
@@ -236,7 +236,7 @@ class Silencing:
         self._left |= {uid for uid, _, _ in self.wanted.nodes}
 
     def due(self, memory: Memory, now: datetime, *, flush: bool) -> Work:
-        """See Receiver."""
+        """Return the silences that have to be set or ended."""
         del memory, flush
         if self.wanted is None:
             return Work()

@@ -352,7 +352,7 @@ class Replay(Struct, frozen=True):
 
     @property
     def decision(self) -> Document:
-        """See `decision_of`."""
+        """What is decided about the node, without reasons in words."""
         return decision_of(self.explained)
 
 

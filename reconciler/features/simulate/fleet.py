@@ -70,7 +70,7 @@ class TimedDrains:
             self._progress[node] = replace(known, phase=Phase.STOPPED, slot=SlotUse())
 
     def watched_pods(self, node: str, uid: str) -> None:
-        """See Drains: these drains watch no pods."""
+        """Return None: these drains watch no pods."""
 
     def progress(self) -> Mapping[str, DrainProgress]:
         """Return the drains of the nodes that have not been uncordoned since, by node."""

@@ -219,40 +219,40 @@ class _Traced:
         self._evictor, self._within = evictor, within
 
     def node(self, name: str) -> Node | None:
-        """See Evictor."""
+        """Return the node as it is now, None if it is gone."""
         with self._within(name):
             return self._evictor.node(name)
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
-        """See Evictor."""
+        """Return the pods of the node, or of all."""
         with self._within(node or ""):
             return self._evictor.pods(node, placement=placement)
 
     def watch_pods(self, node: str) -> AbstractContextManager[Iterator[PodChange]]:
-        """See Evictor."""
+        """Watch the pods of the node. The watch is no part of its drain: it outlives a request."""
         return self._evictor.watch_pods(node)
 
     def watch_budgets(self, namespace: str = "") -> AbstractContextManager[Iterator[BudgetChange]]:
-        """See Evictor."""
+        """Watch the PodDisruptionBudgets, which are those of many drains."""
         return self._evictor.watch_budgets(namespace)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
-        """See Evictor."""
+        """Evict the pod."""
         with self._within(pod.node):
             self._evictor.evict(pod, grace=grace)
 
     def delete(self, pod: Pod, *, grace: int | None) -> None:
-        """See Evictor."""
+        """Delete the pod."""
         with self._within(pod.node):
             self._evictor.delete(pod, grace=grace)
 
     def restart(self, pod: Pod, now: datetime) -> str:
-        """See Evictor."""
+        """Restart the Deployment of the pod, and return its name."""
         with self._within(pod.node):
             return self._evictor.restart(pod, now)
 
     def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """See Evictor."""
+        """Return the names of the VolumeAttachments that are still on the node."""
         with self._within(node):
             return self._evictor.attachments(node, staying)
 

@@ -20,7 +20,7 @@ class AppriseTransport:
         self._settings = settings
 
     def send(self, delivery: Delivery) -> str:
-        """See the port."""
+        """Send the text to the URL of apprise."""
         url = resolved(self._settings.url)
         if LINK_LOCAL in url:
             raise NotSent("the URL is a link-local address; nothing is sent there", refused=True)

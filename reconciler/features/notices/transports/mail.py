@@ -38,7 +38,7 @@ class MailTransport:
         self._settings, self._now, self._patience = settings, tools.now, patience
 
     def send(self, delivery: Delivery) -> str:
-        """See the port. A recipient that the server refuses is no reason to send the mail again."""
+        """Send one mail to all recipients. It is not sent again for a recipient that the server refuses."""
         settings = self._settings
         login: tuple[str, ...] = ()
         if settings.user is not None and settings.password is not None:
@@ -123,7 +123,7 @@ class WorkflowMail:
         self._settings, self._now, self._patience = settings, tools.now, patience
 
     def send(self, delivery: Delivery) -> str:
-        """See the port. A password goes only over an encrypted connection, or to this host."""
+        """Send the mail. A password goes only over an encrypted connection, or to this host."""
         settings = self._settings
         if settings.host.startswith(LINK_LOCAL):
             raise NotSent("the address is link-local, where clouds serve credentials", refused=True)

@@ -28,7 +28,7 @@ class Posting(Struct, frozen=True):
     http: Http
 
     def send(self, delivery: Delivery) -> str:
-        """See the port. After a failure all are sent again."""
+        """Post the requests of the delivery. After a failure all are sent again."""
         for post in self.posts(delivery):
             self.http.send(post)
         return ""

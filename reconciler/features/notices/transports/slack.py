@@ -88,7 +88,7 @@ class SlackTransport:
         self._settings, self._http = settings, tools.http
 
     def send(self, delivery: Delivery) -> str:
-        """See the port."""
+        """Post the message, and return the thread that it began or continued."""
         message: dict[str, Any] = {"text": shortened(without_slack_markup(delivery.text))}
         if not delivery.body:
             message["blocks"] = blocks_of(delivery)
@@ -151,7 +151,7 @@ class WorkflowSlack:
         self._settings, self._http = settings, tools.http
 
     def send(self, delivery: Delivery) -> str:
-        """See the port. The template may have markup of Slack; the values that it inserts have none."""
+        """Post the text. The template may have markup of Slack; the values that it inserts have none."""
         body = {"text": delivery.body[:LONGEST], "channel": self._settings.channel}
         return _to_webhook(self._http, self._settings.hook.text, body)
 
@@ -168,7 +168,7 @@ class WorkflowThread:
         self._begun: tuple[str, datetime] | None = None
 
     def send(self, delivery: Delivery) -> str:
-        """See the port."""
+        """Post the message into the thread of the period, or into a new one."""
         thread = self._thread(delivery)
         try:
             self._post(delivery.body, thread)
