@@ -7,7 +7,7 @@ import re
 import pytest
 
 from reconciler.settings.load import parse_settings
-from tests.docs.test_headings import written
+from tests.docs.pages import written
 
 
 @pytest.mark.parametrize("page", ["publishing.md", "aws.md", "esx.md", "migrating.md"])

@@ -12,8 +12,6 @@ import pytest
 
 from jobs.cli import commands
 from jobs.commands import COMMANDS
-from reconciler.features.notices.messages import Topic
-from reconciler.features.workflows.notify_types import NOTIFY_TYPES, SCHEDULE_TYPES
 from reconciler.model.explanation import NodeExplanation
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
@@ -25,28 +23,9 @@ from reconciler.report.document import to_report
 from reconciler.report.explained import Explanation
 from reconciler.report.kinds import hold_kinds
 from reconciler.report.values import plain
+from tests.docs.pages import headings, named, rows, written
 
 ROOT = Path(__file__).parents[2]
-
-
-def headings(page: str) -> set[str]:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    return {match[1].strip("`") for match in re.finditer(r"^#{2,4} (.+)$", text, re.MULTILINE)}
-
-
-def rows(page: str) -> set[str]:
-    """The names at the beginning of the rows of tables and of the entries of lists on a page."""
-    beginnings = re.findall(r"^(?:\| |- )(`.+?)(?: \||: )", written(page), re.MULTILINE)
-    return {name for beginning in beginnings for name in re.findall(r"`([^`]+)`", beginning)}
-
-
-def named(page: str) -> set[str]:
-    """The names in the headings, rows and entries of a page."""
-    return headings(page) | rows(page)
-
-
-def written(page: str) -> str:
-    return (ROOT / "docs" / page).read_text(encoding="utf-8")
 
 
 def constants(tree: ast.AST, call: str, position: int) -> set[str]:
@@ -75,16 +54,6 @@ def test_every_check_has_its_heading(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TRIGGERS))
 def test_every_trigger_has_its_row(name: str) -> None:
     assert name in rows("operating.md")
-
-
-@pytest.mark.parametrize("name", sorted({*NOTIFY_TYPES, *SCHEDULE_TYPES}))
-def test_every_notification_of_workflows_and_every_schedule_has_its_heading(name: str) -> None:
-    assert name in headings("workflows.md")
-
-
-@pytest.mark.parametrize("name", Topic)
-def test_every_topic_of_notices_is_documented(name: Topic) -> None:
-    assert f"| `{name}` |" in written("notices.md")
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

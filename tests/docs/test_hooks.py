@@ -12,7 +12,7 @@ from reconciler.features.hooks.jobs import job
 from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep, hooks_of
 from reconciler.model.keys import OwnKeys
 from reconciler.settings.load import parse_settings
-from tests.docs.test_headings import headings
+from tests.docs.pages import headings
 from tests.real.manifests.schemas import keeps_its_schema
 from tests.support.builders import NOW
 

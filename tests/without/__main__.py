@@ -144,6 +144,8 @@ def delete(plugin: Plugin, root: Path) -> None:
     for name in ("docs", "real"):
         for file in (root / "tests" / name).rglob(f"test_{plugin.name}.py"):
             file.unlink()
+    for name in WORDS[str(plugin)].tests:
+        (root / "tests" / name).unlink()
     readme = root / "README.md"
     for page in (f"{plugin.name}.md", *WORDS[str(plugin)].pages):
         (root / "docs" / page).unlink(missing_ok=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.without import teeth
+from tests.without.__main__ import ROOT
 from tests.without.teeth import Left, bites, left_of, lowered, settings_keys
-from tests.without.words import Words
+from tests.without.words import WORDS, Words
 
 HOOKS = Words((r"(?<!web)hook",), ("hooks", "hooks.timeout"))
 NAME = "features/hooks"
@@ -68,3 +69,13 @@ def test_more_than_is_known_bites_and_less_is_to_be_written_down(monkeypatch: py
     assert [line.partition(":")[0] for line in bites(NAME, left)] == ["tests", "pointers"]
     assert lowered(NAME, left) == Left(settings=1, words=1, tests=1)
     assert lowered(NAME, {**left, "words": ["a", "b"]}) is None
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_what_belongs_to_a_plugin_is_there(name: str) -> None:
+    places = (
+        *(f"docs/{page}" for page in WORDS[name].pages),
+        *(f"tests/{test}" for test in WORDS[name].tests),
+    )
+
+    assert [place for place in places if not (ROOT / place).is_file()] == []

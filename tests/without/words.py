@@ -1,8 +1,8 @@
 """The words of each plugin: what the core may not say once the plugin is deleted.
 
 `WORDS` has the words of the field that a plugin brings, the keys of the settings that are nothing without it,
-and its pages. A word that the core needs for something of its own is no word of a plugin: a *plan* is what a
-pass makes, and an *event* is what the platform announces. A new plugin needs its line here.
+its pages and its tests. A word that the core needs for something of its own is no word of a plugin: a *plan*
+is what a pass makes, and an *event* is what the platform announces. A new plugin needs its line here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ class Words(NamedTuple):
 
     `words` are regular expressions, tried anywhere in a line without regard to case. `keys` are keys of the
     settings with all that is below them, from the top, with dots. `pages` are those in `docs` that have
-    another name than the plugin.
+    another name than the plugin, and `tests` those of its tests that stand in a room of `tests` with others,
+    because they need the same fixtures.
     """
 
     words: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
 
     def are_in(self, line: str) -> bool:
         """Whether a line has one of the words."""
@@ -38,21 +40,51 @@ WORDS: dict[str, Words] = {
         (r"surge", r"machine.?pool", r"scale.?up", r"machine.?provider"),
         ("replace",),
         pages=("replacing.md",),
+        tests=(
+            "real/clouds/test_replacing.py",
+            "real/manifests/test_replacing.py",
+            "laws/test_spending_follows_a_pools_own_nodes.py",
+        ),
     ),
-    "features/workflows": Words((r"workflow", r"hypervisor", r"go.?template"), ("profiles",)),
+    "features/workflows": Words(
+        (r"workflow", r"hypervisor", r"go.?template"),
+        ("profiles",),
+        tests=(
+            "docs/test_checks.py",
+            "docs/test_triggers.py",
+            "real/manifests/test_checks.py",
+            "real/manifests/test_hypervisors.py",
+        ),
+    ),
     "features/publishing": Words(
-        (r"publish(?!ed events|es? events)", r"drainsafe"), ("publish", "hints", "history")
+        (r"publish(?!ed events|es? events)", r"drainsafe"),
+        ("publish", "hints", "history"),
+        tests=("real/clouds/test_nodemaintenances.py", "real/clouds/test_publish.py"),
     ),
     "features/approvals": Words((r"approv",)),
     "features/calendars": Words((r"icalendar", r"\bics\b", r"calendar.?file"), ("calendars",)),
-    "features/events": Words((r"pod.?events",), ("drain.podEvents",)),
+    "features/events": Words(
+        (r"pod.?events",),
+        ("drain.podEvents",),
+        tests=("real/clients/test_kubernetes_events.py", "real/clients/test_pod_events.py"),
+    ),
     "features/history": Words((r"\bhistory\b",)),
     "features/hooks": Words((r"(?<!web)hook(?!s?\.example)",), ("hooks",)),
-    "features/metrics": Words((r"prometheus", r"openmetrics", r"otlp")),
+    "features/metrics": Words(
+        (r"prometheus", r"openmetrics", r"otlp"),
+        tests=(
+            "monitoring/day.py",
+            "monitoring/test_rules.py",
+            "real/tools/test_dashboard.py",
+            "real/tools/test_promtool.py",
+            "website/test_dashboard.py",
+        ),
+    ),
     "features/notices": Words(
         (r"notif", r"slack", r"teams\b", r"pagerduty", r"alertmanager"),
         ("notify",),
         pages=("runbooks/NodeMaintenanceNoticesNotDelivered.md",),
+        tests=("real/tools/test_alertmanager.py",),
     ),
     "features/page": Words((r"html", r"\bthe page\b")),
     "features/planning": Words(),
@@ -60,13 +92,21 @@ WORDS: dict[str, Words] = {
     "features/recordings": Words((r"recording", r"replay"), pages=("recording.md",)),
     "features/simulate": Words((r"simulate\b", r"scenario")),
     "features/tracing": Words((r"tracing", r"opentelemetry", r"\botel")),
-    "features/esx": Words((r"\besx", r"vcenter", r"vmware"), ("esx", "sources.esx")),
+    "features/esx": Words(
+        (r"\besx", r"vcenter", r"vmware"),
+        ("esx", "sources.esx"),
+        tests=("real/tools/test_esx_hosts.py", "real/tools/test_vcsim.py", "support/tools/vcsim.py"),
+    ),
     "features/kubernikus": Words((r"kubernikus",), ("kubernikus", "sources.kubernikus")),
     "sources/condition": Words((r"VMEventScheduled",), ("sources.nodeConditions",)),
     "sources/imds": Words((r"imds", r"acknowledg"), ("sources.imds",), pages=("agent.md",)),
     "sources/request": Words((), ("sources.requests",)),
     "sources/named_condition": Words((r"named.?condition",), ("conditions", "overrides.conditions")),
-    "sources/arm": Words((r"\barm\b", r"self.?service"), ("sources.arm",)),
+    "sources/arm": Words(
+        (r"\barm\b", r"self.?service"),
+        ("sources.arm",),
+        tests=("real/clouds/test_arm_passes.py", "real/manifests/test_azure.py"),
+    ),
     "sources/aws": Words((r"\baws\b", r"\bec2\b", r"boto"), ("sources.aws",)),
 }
 """Words and keys of each plugin, by its room and its name."""

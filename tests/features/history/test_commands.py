@@ -15,7 +15,7 @@ from jobs.cli import main
 from jobs.runtime import case_lines as history_lines
 from reconciler.features.history.summary import summed_up
 from reconciler.model.case_outcome import CaseResult
-from tests.docs.test_headings import named
+from tests.docs.pages import named
 from tests.support.builders import NOW
 from tests.support.cases import ended, line
 

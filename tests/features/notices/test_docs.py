@@ -1,4 +1,4 @@
-"""docs/notices.md: each transport has an example of its own that loads."""
+"""docs/notices.md: each transport has an example of its own that loads, and each topic its row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+from reconciler.features.notices.messages import Topic
 from reconciler.features.notices.settings import NOTIFY, TRANSPORTS
 from reconciler.features.notices.transports import table
 from reconciler.model.messages import MessageReceiver
@@ -39,3 +40,8 @@ def test_each_transport_has_an_example_that_loads(name: str) -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", SECTIONS[name], re.DOTALL)
 
     assert {entry.transport for entry in NOTIFY.of(parse_settings(example, "notices.md"))} == {name}
+
+
+@pytest.mark.parametrize("name", Topic)
+def test_every_topic_of_notices_is_documented(name: Topic) -> None:
+    assert f"| `{name}` |" in PAGE

@@ -16,7 +16,7 @@ from reconciler.report.ahead import PlanAhead
 from reconciler.report.document import as_json
 from reconciler.report.lines import ASCII, Screen
 from reconciler.report.standing import Standing
-from tests.docs.test_headings import named, written
+from tests.docs.pages import named, written
 from tests.report.ahead_scene import DAY, HOUR, MISS, ahead, case, everything
 from tests.support.builders import NOW
 from tests.support.golden import assert_as_in

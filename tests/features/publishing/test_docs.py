@@ -13,7 +13,7 @@ from reconciler.features.publishing.feature import FEATURE
 from reconciler.features.publishing.settings import Sign
 from reconciler.model.writes import Stage
 from reconciler.settings.schema import Settings
-from tests.docs.test_headings import headings, written
+from tests.docs.pages import headings, written
 
 ROOT = Path(__file__).parents[3]
 

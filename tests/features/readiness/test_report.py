@@ -34,7 +34,7 @@ from reconciler.model.problems import Unseen
 from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
-from tests.docs.test_headings import named, written
+from tests.docs.pages import named, written
 from tests.features.readiness.scene import budget, judged, node, pod
 from tests.support.builders import NOW
 from tests.support.golden import assert_as_in

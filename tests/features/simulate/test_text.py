@@ -7,7 +7,7 @@ import pytest
 from reconciler.features.simulate.document import Policy, as_text, to_document
 from reconciler.report.values import Document
 from reconciler.settings.schema import Settings
-from tests.docs.test_headings import named
+from tests.docs.pages import named
 from tests.features.simulate.scenarios import event, play, scenario
 from tests.support import builders
 
