@@ -326,7 +326,7 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
 def _drain(
     asked: Asked, ledger: _Ledger, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
 ) -> int:
-    clock, stop, told = SystemClock(), threading.Event(), _Told(person(), ledger.connection)
+    clock, stop, told = SystemClock(), threading.Event(), _EventsToWrite(person(), ledger.connection)
     claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]
     # `hold --all --now` writes the ledger, and lists the nodes then: it finds the claims, or is found here.
     holds = () if asked.options.ignore_holds else ledger.holds()
@@ -349,7 +349,7 @@ def _drained(
     asked: Asked,
     ledger: _Ledger,
     cluster: Cluster,
-    told: _Told,
+    told: _EventsToWrite,
     stop: threading.Event,
 ) -> Mapping[str, DrainProgress]:
     """Carry out the orders until all drains have ended, or `stop` is set by a signal; return the drains."""
@@ -395,7 +395,7 @@ def _drained(
     return drainer.progress()
 
 
-class _Told:
+class _EventsToWrite:
     """The Events about this command that are not written yet."""
 
     def __init__(self, who: str, connection: Connection) -> None:
@@ -437,7 +437,7 @@ class _Told:
             self._events.write(node, notice)
 
 
-def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, told: _Told) -> bool:
+def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, told: _EventsToWrite) -> bool:
     decided: list[NodeWrite | ClaimRefused | None] = []
 
     def decide(node: Node) -> NodeWrite | None:
@@ -462,7 +462,7 @@ def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, 
     return True
 
 
-def _is_stopped(node: Node, holds: tuple[PersonHold, ...], told: _Told) -> bool:
+def _is_stopped(node: Node, holds: tuple[PersonHold, ...], told: _EventsToWrite) -> bool:
     """Return whether one of these holds of many nodes stops the drain before it begins, and print it."""
     now = SystemClock().now()
     hold = next((one for one in holds if one.stops and one.applies(node.pool, now)), None)
@@ -479,7 +479,9 @@ def _is_stopped(node: Node, holds: tuple[PersonHold, ...], told: _Told) -> bool:
     return True
 
 
-def _order(node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told: _Told) -> DrainOrder | None:
+def _order(
+    node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told: _EventsToWrite
+) -> DrainOrder | None:
     try:
         options, seen = _options(asked, cluster, node)
     except ClusterError as error:

@@ -32,7 +32,7 @@ FORMS = {name: form for process in processes() for name, form in process.forms.i
 """The forms of features, which show the whole fleet."""
 
 
-class _Way(Struct, frozen=True):
+class _ReportOutput(Struct, frozen=True):
     """In which form the report is written, where to (nowhere: stdout), and how often (None: once)."""
 
     output: str
@@ -40,7 +40,7 @@ class _Way(Struct, frozen=True):
     every: timedelta | None
 
 
-class _Seen(Struct, frozen=True):
+class _ReportContent(Struct, frozen=True):
     """What a report is about: the plan, its policy, which rows are shown, and the text in a form of FORMS."""
 
     plan: Plan
@@ -63,7 +63,7 @@ class _Seen(Struct, frozen=True):
 @options.cluster
 @options.as_one(
     "way",
-    _Way,
+    _ReportOutput,
     options.output_as("markdown", *FORMS),
     click.option(
         "--out",
@@ -83,7 +83,7 @@ def command(
     only: str | None,
     config: SettingsSource | None,
     target: Target,
-    way: _Way,
+    way: _ReportOutput,
     given: Mapping[str, Any],
 ) -> int:
     """Print what a pass would do and why. It only reads the cluster.
@@ -119,9 +119,9 @@ def _seen(
     target: Target,
     limit: Limit,
     namespace: str | None,
-    way: _Way,
+    way: _ReportOutput,
     given: Mapping[str, Any],
-) -> _Seen:
+) -> _ReportContent:
     """Look at the cluster, and let features observe that.
 
     With a namespace, only nodes that run its pods have rows, and these pods follow. Raises NotFound for a
@@ -151,10 +151,10 @@ def _seen(
     if namespace is not None:
         events = assess(examination.snapshot, examination.plan.now)
         limit = replace(limit, pods=pods_of(examination, events, namespace, settings))
-    return _Seen(plan, policy, limit, text)
+    return _ReportContent(plan, policy, limit, text)
 
 
-def _made(seen: _Seen, way: _Way) -> Shown:
+def _made(seen: _ReportContent, way: _ReportOutput) -> Shown:
     """Return the report in the form that is asked for, which is no page."""
     made = limited(to_report(seen.plan, rehearsed=True), seen.limit)
     document = seen.policy.named_in(made.document)

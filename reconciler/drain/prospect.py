@@ -59,7 +59,7 @@ LONG_GRACE = timedelta(minutes=5)
 """Only a pod with a longer grace period may need all the time until the date, where less is left for all."""
 
 
-class Expected(Struct, frozen=True):
+class ExpectedDrain(Struct, frozen=True):
     """A drain that is to end: its order, and when it begins or began (UTC).
 
     `elsewhere` finds the pods that can run on no other node; None if it is not asked.
@@ -71,7 +71,7 @@ class Expected(Struct, frozen=True):
 
 
 def obstacles(
-    drain: Expected, pods: Sequence[Pod], budgets: BudgetIndex, now: datetime
+    drain: ExpectedDrain, pods: Sequence[Pod], budgets: BudgetIndex, now: datetime
 ) -> tuple[DrainObstacle, ...]:
     """Return what keeps pods on the node, the worst first, each workload once; `now` is UTC.
 
@@ -130,7 +130,7 @@ def _nowhere(pods: Iterable[Pod], elsewhere: Elsewhere | None) -> Mapping[str, s
 
 
 def _of_pod(
-    pod: Pod, drain: Expected, budgets: BudgetIndex, nowhere: str, now: datetime
+    pod: Pod, drain: ExpectedDrain, budgets: BudgetIndex, nowhere: str, now: datetime
 ) -> DrainObstacle | None:
     """Return what keeps a pod, None if nothing does, or if the drain does not wait for it."""
     order = drain.order
@@ -162,7 +162,7 @@ def _of_pod(
     return None
 
 
-def _late(pod: Pod, drain: Expected) -> str:
+def _late(pod: Pod, drain: ExpectedDrain) -> str:
     """Return why a pod may still end when the platform comes, empty if it has the time, or if none comes."""
     date, options = drain.order.escalation.deadline, drain.order.options
     grace = options.grace.capped(pod.spec.grace_period)

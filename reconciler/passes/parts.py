@@ -22,12 +22,12 @@ from reconciler.passes.plugin import (
     Feature,
     Fleet,
     LabelsOf,
+    NodeAfterPass,
     NodeSigns,
     ObjectChanges,
     Observed,
     ReadObjects,
     Source,
-    Standing,
     Wants,
 )
 from reconciler.passes.polled import PolledSource
@@ -179,7 +179,7 @@ class Parts(Struct, frozen=True):
         """Whether the node has a sign of ours."""
         return any(feature.bears_signs(node, prefix) for feature in self.features if feature.bears_signs)
 
-    def signs(self, node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+    def signs(self, node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
         """Return the changes of all signs on a node."""
         return all_signs(feature.signs(node, standing, context) for feature in self.features if feature.signs)
 

@@ -118,7 +118,7 @@ class Source(Protocol):
         """
 
 
-class Standing(Struct, frozen=True):
+class NodeAfterPass(Struct, frozen=True):
     """A node after a pass: its record, the events of its case, its holds, its drain and its cordon.
 
     `draining` says whether its drain continues. `acknowledgements` are the events that should start early.
@@ -273,7 +273,7 @@ class Feature(Struct, frozen=True):
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
     decide: Deciding | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
-    signs: Callable[[Node, Standing, PassContext], NodeSigns] | None = None
+    signs: Callable[[Node, NodeAfterPass, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None
     taken_back: Callable[[Node, str], NodeSigns] | None = None
     object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from reconciler.features.approvals.instruct import (
-    Instructed,
+    InstructionResult,
     approved,
     deferred,
     held,
@@ -195,7 +195,7 @@ def _hold(play: Play, value: str, scope: str = "") -> PersonHold:
     return PersonHold(_word(play, minutes, scope), stops="now" in stops)
 
 
-def _write(play: Play, said: Instructed) -> None:
+def _write(play: Play, said: InstructionResult) -> None:
     """Annotate the node, as the command does."""
     if said.write is not None:
         for key, text in said.write.annotations.items():

@@ -19,7 +19,7 @@ from reconciler.model.ports import Outside
 from reconciler.model.tasks import Clients
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import PassContext
-from reconciler.passes.plugin import Feature, NodeSigns, Observed, Standing, Wants
+from reconciler.passes.plugin import Feature, NodeAfterPass, NodeSigns, Observed, Wants
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -66,7 +66,7 @@ def read(outside: Outside, observed: Observed) -> Mapping[str, Any]:
     return {node.name: "heavy" for node in observed.nodes if node.name == name(0)}
 
 
-def signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+def signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
     weight = context.snapshot.for_settings.of_features["crane"].get(node.name)
     if weight is None or MARK in node.annotations:
         return NodeSigns()

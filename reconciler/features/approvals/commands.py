@@ -34,7 +34,7 @@ from jobs.runtime.outside import examined, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
 from reconciler.calendar.values import literal, parse_ahead, with_time_left
 from reconciler.features.approvals import instruct
-from reconciler.features.approvals.instruct import Instructed
+from reconciler.features.approvals.instruct import InstructionResult
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden, NotFound, Rejected, SettingsError, Unauthorized
@@ -177,7 +177,7 @@ class Asked(Struct, frozen=True):
     so it is no success while no reconciler runs.
     """
 
-    on: Callable[[Node], Instructed]
+    on: Callable[[Node], InstructionResult]
     done: str = ""
     changed: bool = False
     means: tuple[str, ...] = ()
@@ -275,10 +275,14 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
         approve = partial(instruct.approved, word=word, prefix=scene.prefix, known=scene.known)
         has_data = keys_of(scene.prefix).workflow_data
 
-        def approved(node: Node) -> Instructed:
+        def approved(node: Node) -> InstructionResult:
             workflows = named and (has_data in node.annotations if asks is None else asks)
             instructed = approve(node, plans.get(node.name), workflows=workflows)
-            return instructed if named or not instructed.refused else Instructed(instructed.done, idle=True)
+            return (
+                instructed
+                if named or not instructed.refused
+                else InstructionResult(instructed.done, idle=True)
+            )
 
         plans = scene.plans()
         means = instruct.approval_means(word, given.chosen.words, given.chosen.arguments)
@@ -287,8 +291,8 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
     return _carry_out(given, asked, "MaintenanceApproved")
 
 
-def _goes_on(node: Node) -> Instructed:
-    return Instructed(f"{node.name} goes on", idle=True)
+def _goes_on(node: Node) -> InstructionResult:
+    return InstructionResult(f"{node.name} goes on", idle=True)
 
 
 def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -> int:
@@ -408,7 +412,7 @@ def _print(
 def _write_all(
     nodes: list[Node], asked: Asked, hand: ByHand, prefix: str, events: EventsByHand, event: str
 ) -> list[dict[str, Any]]:
-    instructed: dict[str, Instructed] = {}
+    instructed: dict[str, InstructionResult] = {}
     results: list[dict[str, Any]] = []
 
     def decide(node: Node) -> NodeWrite | None:

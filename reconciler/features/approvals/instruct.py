@@ -32,7 +32,7 @@ from reconciler.profiles.instructed import case_of
 _PROFILE = "default"
 
 
-class Instructed(Struct, frozen=True):
+class InstructionResult(Struct, frozen=True):
     """What an instruction changes on one node.
 
     `done` says it in words. `write` is None if nothing changes. `refused`: it can't be done, and `done` says
@@ -45,7 +45,7 @@ class Instructed(Struct, frozen=True):
     idle: bool = False
 
 
-def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed:
+def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> InstructionResult:
     """Return the patch that holds the node. It replaces another hold, and says whose."""
     before = instructions_of(node, prefix, now).hold
     replaced = f"; it was held {before.word}" if before is not None else ""
@@ -58,15 +58,15 @@ def held(node: Node, hold: PersonHold, prefix: str, now: datetime) -> Instructed
         else:
             begun = "; its maintenance has begun, and goes on"
     write = node_write(node, prefix, annotations={keys_of(prefix).hold: hold_text(hold)})
-    return Instructed(f"held {hold.word}{begun}{replaced}", write)
+    return InstructionResult(f"held {hold.word}{begun}{replaced}", write)
 
 
-def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> Instructed:
+def deferred(node: Node, deferral: Deferral, prefix: str, now: datetime) -> InstructionResult:
     """Return the patch that defers the drain of the node. It replaces another deferral, and says whose."""
     before = instructions_of(node, prefix, now).deferral
     replaced = f"; it was deferred {before.word}" if before is not None else ""
     write = node_write(node, prefix, annotations={keys_of(prefix).defer: deferral_text(deferral)})
-    return Instructed(f"deferred {deferral.word}{replaced}", write)
+    return InstructionResult(f"deferred {deferral.word}{replaced}", write)
 
 
 def hold_means(hold: PersonHold, which: str, arguments: str) -> tuple[str, ...]:
@@ -133,15 +133,15 @@ def consequence(plan: NodePlan, word: Word) -> str:
     return f"{begins}; {platform}" if platform else begins
 
 
-def stopped(node: Node, hold: PersonHold, prefix: str) -> Instructed:
+def stopped(node: Node, hold: PersonHold, prefix: str) -> InstructionResult:
     """Return the patch that stops the drain of a node with a hold of many nodes, if one may run on it.
 
     The hold itself is in the ledger. A drain that runs reads its own node only.
     """
     if _record_of_drain(node, prefix) is None:
-        return Instructed("is not in maintenance", idle=True)
+        return InstructionResult("is not in maintenance", idle=True)
     write = node_write(node, prefix, annotations={keys_of(prefix).hold_of_many: hold_text(hold)})
-    return Instructed(f"its drain stops, held {hold.word}", write)
+    return InstructionResult(f"its drain stops, held {hold.word}", write)
 
 
 def _record_of_drain(node: Node, prefix: str) -> Record | None:
@@ -152,7 +152,9 @@ def _record_of_drain(node: Node, prefix: str) -> Record | None:
     return None
 
 
-def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[PersonHold] = ()) -> Instructed:
+def resumed(
+    node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[PersonHold] = ()
+) -> InstructionResult:
     """Return the patch that ends the hold and the deferral of the node; `who` ends them.
 
     `fleet` are the holds of the ledger, which go on and are named.
@@ -164,7 +166,7 @@ def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[Pe
     held = [one.words(node.name) for one in fleet if one.applies(node.pool, now)]
     still = f"; {'; '.join(held)}" if held else ""
     if not found:
-        return Instructed(
+        return InstructionResult(
             f"neither held nor deferred itself{still}" if held else "neither held nor deferred", idle=True
         )
     said = instructions_of(node, prefix, now)
@@ -178,12 +180,12 @@ def resumed(node: Node, prefix: str, now: datetime, who: str, fleet: Iterable[Pe
     over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
     kept = _kept_for_history(node, prefix, over, who, now)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
-    return Instructed(f"resumed: ended the {' and the '.join(words)}{still}", write)
+    return InstructionResult(f"resumed: ended the {' and the '.join(words)}{still}", write)
 
 
 def resumed_with_many(
     node: Node, prefix: str, now: datetime, who: str, scope: str, held: Iterable[PersonHold] = ()
-) -> Instructed:
+) -> InstructionResult:
     """Return the patch that ends on the node what was given to many nodes at once; `who` ends it.
 
     `held` are the holds of the ledger that end. A node with a case keeps them for its history.
@@ -203,9 +205,9 @@ def resumed_with_many(
     over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
     kept = _kept_for_history(node, prefix, over, who, now)
     if not found and not kept:
-        return Instructed(still or "neither held nor deferred", idle=not still)
+        return InstructionResult(still or "neither held nor deferred", idle=not still)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
-    return Instructed("; ".join(text for text in ("resumed", still) if text), write)
+    return InstructionResult("; ".join(text for text in ("resumed", still) if text), write)
 
 
 def _kept_for_history(
@@ -222,7 +224,7 @@ def _kept_for_history(
 
 def approved(
     node: Node, plan: NodePlan | None, word: Word, prefix: str, *, workflows: bool = False, known: bool = True
-) -> Instructed:
+) -> InstructionResult:
     """Return the patch that approves what waits for an approval on the node now; `plan` is that of a pass.
 
     What is approved are the events of the moment. The next event needs an approval of its own. With
@@ -248,15 +250,15 @@ def approved(
         same = before is not None and before.case == case
         kept = [one for one in before.events if one not in waiting] if before is not None and same else []
     if not waiting and not workflows:
-        return Instructed("nothing waits for an approval", refused=True)
+        return InstructionResult("nothing waits for an approval", refused=True)
     try:
         text = approval_text(Approval(word, case, (*kept, *waiting)[-limits.EVENTS :], workflows))
     except ValueError as error:
-        return Instructed(str(error), refused=True)
+        return InstructionResult(str(error), refused=True)
     named = [one.condition or one.kind.value for one in waiting]
     names = ", ".join(dict.fromkeys((*named, "its workflows") if workflows else named))
     write = node_write(node, prefix, annotations={keys_of(prefix).approved: text})
-    return Instructed(f"{names} approved {word.once}", write)
+    return InstructionResult(f"{names} approved {word.once}", write)
 
 
 def _case(node: Node, prefix: str) -> CaseRecord:
@@ -264,12 +266,12 @@ def _case(node: Node, prefix: str) -> CaseRecord:
     return record.case(_PROFILE) if isinstance(record, Record) else CaseRecord()
 
 
-def unapproved(node: Node, prefix: str) -> Instructed:
+def unapproved(node: Node, prefix: str) -> InstructionResult:
     """Return the patch that withdraws the approval of the node."""
     key = keys_of(prefix).approved
     if key not in node.annotations:
-        return Instructed("has no approval", idle=True)
-    return Instructed("approval withdrawn", node_write(node, prefix, annotations={key: None}))
+        return InstructionResult("has no approval", idle=True)
+    return InstructionResult("approval withdrawn", node_write(node, prefix, annotations={key: None}))
 
 
 def _scope_of(text: str | None, now: datetime) -> str:

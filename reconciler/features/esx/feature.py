@@ -45,7 +45,16 @@ from reconciler.model.record import State
 from reconciler.model.selector import VALUE
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import Deciding, Feature, Fleet, LabelsOf, NodeSigns, Observed, Standing, Wants
+from reconciler.passes.plugin import (
+    Deciding,
+    Feature,
+    Fleet,
+    LabelsOf,
+    NodeAfterPass,
+    NodeSigns,
+    Observed,
+    Wants,
+)
 from reconciler.profiles.checks.people import HOOKS_DONE
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
@@ -133,7 +142,7 @@ class _Going(Struct, frozen=True):
     """One node with all that decides about its VM. `host` is None if it is not known."""
 
     node: Node
-    standing: Standing
+    standing: NodeAfterPass
     context: PassContext
     host: HostState | None
     vm: Vm
@@ -175,7 +184,7 @@ def _notice(message: str, type_: NoticeType = NoticeType.NORMAL) -> Notice:
     return Notice("MaintenancePower", message, type_)
 
 
-def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
     """Return what changes on the node, what is asked of its VM, and what that waits for."""
     key, settings = context.keys.power, context.settings
     done = power_of(node.annotations.get(key))
@@ -206,14 +215,14 @@ def _vm_of(node: Node, context: PassContext) -> NodeVm:
     return read.get(node.name, NodeVm(problem="it was not read"))
 
 
-def _for_host(standing: Standing) -> bool:
+def _for_host(standing: NodeAfterPass) -> bool:
     """Whether the node is out of service because of its host."""
     return standing.state is State.IN_MAINTENANCE and any(
         VCENTER in event.sources for event in standing.record.events
     )
 
 
-def _not_known(node: Node, standing: Standing, context: PassContext, problem: str) -> NodeSigns:
+def _not_known(node: Node, standing: NodeAfterPass, context: PassContext, problem: str) -> NodeSigns:
     if standing.state is State.OPERATIONAL and node.ready:
         # It runs, whichever VM it is.
         return _over(node, context)

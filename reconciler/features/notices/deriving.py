@@ -25,7 +25,7 @@ from reconciler.features.notices.memory import (
     PENDING,
     SAID,
     TEXT,
-    Alerted,
+    AlertCause,
     Known,
     Memory,
     Pending,
@@ -329,7 +329,7 @@ class _News:
         after = replace(self._before, cases=cases, pending=waiting, receivers=receivers, week=self._week)
         return self._before if after == self._before else after
 
-    def _alerts(self) -> tuple[dict[str, dict[str, Alerted]], list[Pending]]:
+    def _alerts(self) -> tuple[dict[str, dict[str, AlertCause]], list[Pending]]:
         """Return what may have opened an alert, by case and message, and who gets the messages of this pass.
 
         All cases with the same cause have one alert. It is closed when the last of them has ended, and opened
@@ -337,11 +337,11 @@ class _News:
         """
         alarms = {entry.name for entry in self._entries if entry.pagerduty is not None}
         before = {known.case: known for known in self._before.cases.values()}
-        alerted: dict[str, dict[str, Alerted]] = {}
-        closed: list[tuple[Known, Alerted]] = []
-        open_now: dict[tuple[str, str], list[Alerted]] = {}
+        alerted: dict[str, dict[str, AlertCause]] = {}
+        closed: list[tuple[Known, AlertCause]] = []
+        open_now: dict[tuple[str, str], list[AlertCause]] = {}
 
-        def opened(case: str, key: str, alert: Alerted) -> None:
+        def opened(case: str, key: str, alert: AlertCause) -> None:
             alerted.setdefault(case, {})[key] = alert
             for name in alert.to:
                 open_now.setdefault((name, alert.cause or case), []).append(alert)
@@ -363,7 +363,7 @@ class _News:
             added += [Pending(message, to)] if to else []
             calls = tuple(name for name in to if name in alarms)
             if calls and not message.repeats:
-                opened(message.case, message.key, Alerted(message.topic, message.cause, calls))
+                opened(message.case, message.key, AlertCause(message.topic, message.cause, calls))
         ends = []
         for known, alert in closed:
             fact = Fact(alert.topic, "", "", cause=alert.cause)
@@ -375,7 +375,7 @@ class _News:
         return alerted, [*ends, *added]
 
     @staticmethod
-    def _is_worse(message: Message, open_now: Mapping[tuple[str, str], list[Alerted]], name: str) -> bool:
+    def _is_worse(message: Message, open_now: Mapping[tuple[str, str], list[AlertCause]], name: str) -> bool:
         """Whether the alert about its cause is open, and was opened about nothing that is as bad."""
         alerts = open_now.get((name, message.alert), [])
         return bool(alerts) and all(message.topic.severity.exceeds(alert.topic.severity) for alert in alerts)

@@ -87,7 +87,7 @@ class Named(Protocol):
         """Its name."""
 
 
-class Alerted(Struct, frozen=True, rename={"topic": "t", "cause": "u", "to": "a"}):
+class AlertCause(Struct, frozen=True, rename={"topic": "t", "cause": "u", "to": "a"}):
     """What opened an alert: the topic and the cause of a message, and the entries that were sent it."""
 
     topic: Topic
@@ -114,7 +114,7 @@ class Known(Struct, frozen=True, rename=_SHORT):
     pool: str = ""
     zone: str = ""
     namespaces: Names = ()
-    alerted: Mapping[str, Alerted] = field(default_factory=dict)
+    alerted: Mapping[str, AlertCause] = field(default_factory=dict)
     result: str = ""
     in_time: InTime = InTime.UNKNOWN
 

@@ -102,7 +102,7 @@ def for_owners(
     return ForOwners(tuple(found), tuple(sorted(cut)))
 
 
-class Concerned:
+class PodOwners:
     """Reads pods and namespaces for messages that go to owners. No pass waits for it."""
 
     def __init__(self, connection: Connection, cluster: Cluster) -> None:

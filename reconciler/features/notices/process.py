@@ -66,9 +66,9 @@ def _companion(leading: Leading) -> Companion | None:
 
 def _sender(leading: Leading, settings: Settings) -> NoticeQueue:
     from reconciler.features.notices.memory import NoticeMemory
-    from reconciler.features.notices.owners import Concerned
+    from reconciler.features.notices.owners import PodOwners
     from reconciler.features.notices.queue import NoticeQueue
-    from reconciler.features.notices.receivers import Around
+    from reconciler.features.notices.receivers import QueuePorts
     from reconciler.features.notices.silences import Silencer
     from reconciler.features.notices.transports.sending import Http
     from reconciler.features.notices.transports.table import Tools, transport_of
@@ -76,14 +76,14 @@ def _sender(leading: Leading, settings: Settings) -> NoticeQueue:
     now = leading.settings or (lambda: settings)
     tools = Tools(Http(), leading.cluster, leading.clock.now)
     return NoticeQueue(
-        Around(
+        QueuePorts(
             store=NoticeMemory(leading.connection, leading.target.namespace, leading.guard),
             clock=leading.clock,
             guard=leading.guard,
             make=partial(transport_of, tools=tools),
             silences=partial(Silencer, http=tools.http),
             warn=own_pod_events(leading.connection, leading.itself, lambda: now().time_zone),
-            concerned=Concerned(leading.connection, leading.cluster),
+            concerned=PodOwners(leading.connection, leading.cluster),
             counted=leading.observers,
         )
     )

@@ -18,7 +18,13 @@ from msgspec import Struct
 from reconciler.features.notices import deliveries, memory
 from reconciler.features.notices.deriving import Pass, Policy, after_pass
 from reconciler.features.notices.memory import Memory, added, failing, still_wanted
-from reconciler.features.notices.receivers import Around, Receiver, Sent, Silencing, receivers_of
+from reconciler.features.notices.receivers import (
+    QueuePorts,
+    Receiver,
+    SendResult,
+    SilenceReceiver,
+    receivers_of,
+)
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import NotSent
 from reconciler.model.errors import ClusterError, LockLost, NoThread
@@ -69,7 +75,7 @@ class _Saving(Struct):
 class NoticeQueue:
     """Sends the messages of each pass; safe for threads."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: QueuePorts) -> None:
         """Use these; nothing runs until `start`."""
         self._around, self._clock = around, around.clock
         self._changed = threading.Condition()
@@ -137,7 +143,7 @@ class NoticeQueue:
                 known = self._memory
                 if self._entries:
                     for receiver in self._receivers.values():
-                        if isinstance(receiver, Silencing):
+                        if isinstance(receiver, SilenceReceiver):
                             receiver.want(plan, outcomes, known)
                     known = after_pass(known, Pass.of(plan, outcomes), self._entries, now, policy)
                     known = deliveries.too_old(known, self._entries, now)
@@ -263,9 +269,9 @@ class NoticeQueue:
 
     def _due(
         self, known: Memory, now: datetime
-    ) -> tuple[list[tuple[Receiver, Callable[[], Sent]]], datetime | None]:
+    ) -> tuple[list[tuple[Receiver, Callable[[], SendResult]]], datetime | None]:
         """Return what is due, and when to look again at the latest (None: when something changes)."""
-        due: list[tuple[Receiver, Callable[[], Sent]]] = []
+        due: list[tuple[Receiver, Callable[[], SendResult]]] = []
         moments = [self._saved.after]
         for name, receiver in self._receivers.items():
             if name in self._busy:
@@ -285,9 +291,9 @@ class NoticeQueue:
 
     # The threads of the deliveries.
 
-    def _attempt(self, receiver: Receiver, send: Callable[[], Sent]) -> None:
+    def _attempt(self, receiver: Receiver, send: Callable[[], SendResult]) -> None:
         """Do what talks to a receiver, and remember it."""
-        sent: Sent | None = None
+        sent: SendResult | None = None
         failure: NotSent | None = None
         warning = ""
         try:
@@ -319,7 +325,7 @@ class NoticeQueue:
             with suppress(Exception):
                 self._around.warn(Notice(NOT_SENT, warning, NoticeType.WARNING))
 
-    def _succeeded(self, name: str, sent: Sent) -> None:
+    def _succeeded(self, name: str, sent: SendResult) -> None:
         self._circuits.pop(name, None)
         if self._memory is not None:
             if self._memory.receiver(name).problem:

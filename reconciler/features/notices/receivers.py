@@ -66,7 +66,7 @@ class Concern(Protocol):
         """Return every namespace by its name; raises NotSent."""
 
 
-class Counted(Protocol):
+class NoticeCounter(Protocol):
     """Counts messages; may be called from any thread, and raises nothing."""
 
     def notice(self, transport: str, *, sent: bool) -> None:
@@ -76,7 +76,7 @@ class Counted(Protocol):
         """Note how many messages wait to be sent."""
 
 
-class Around(Struct, frozen=True):
+class QueuePorts(Struct, frozen=True):
     """What the queue needs of its process.
 
     `guard` raises LockLost if the lock is not ours: another process sends then. `make` returns the transport
@@ -91,10 +91,10 @@ class Around(Struct, frozen=True):
     silences: Callable[[Notify], Silences]
     warn: Callable[[Notice], object]
     concerned: Concern
-    counted: Counted | None = None
+    counted: NoticeCounter | None = None
 
 
-class Sent(Struct, frozen=True):
+class SendResult(Struct, frozen=True):
     """What was sent: how that changes the memory, and why what came after it was not (None: nothing did)."""
 
     remember: Callable[[Memory], Memory]
@@ -107,7 +107,7 @@ class Work(Struct, frozen=True):
     `send` takes a bounded time, and raises NotSent and LockLost.
     """
 
-    send: Callable[[], Sent] | None = None
+    send: Callable[[], SendResult] | None = None
     at: datetime | None = None
 
 
@@ -129,7 +129,7 @@ class Receiver(Protocol):
 class Entry:
     """An entry of `notify` that gets messages."""
 
-    def __init__(self, entry: Notify, around: Around, zone: tzinfo) -> None:
+    def __init__(self, entry: Notify, around: QueuePorts, zone: tzinfo) -> None:
         """Send as this entry says; `zone` is the one in which people read moments."""
         self.name, self.kind = entry.name, entry.transport
         self._entry, self._around, self._zone = entry, around, zone
@@ -145,7 +145,7 @@ class Entry:
             return Work(at=found.at)
         return Work(partial(self._send, found.delivery))
 
-    def _send(self, delivery: Delivery) -> Sent:
+    def _send(self, delivery: Delivery) -> SendResult:
         others, namespaces = self._for_owners(delivery)
         thread = self._transport.send(self._worded(delivery))
         if others.cut:
@@ -163,7 +163,7 @@ class Entry:
             after = deliveries.sent(memory, delivery, self._around.clock.now(), thread)
             return after.with_namespaces(namespaces) if namespaces else after
 
-        return Sent(remember)
+        return SendResult(remember)
 
     def _for_owners(self, delivery: Delivery) -> tuple[ForOwners, dict[str, tuple[str, ...]]]:
         """Return the deliveries to the owners of pods, and the namespaces by case; raises NotSent."""
@@ -184,7 +184,7 @@ class Entry:
 class Instance:
     """A notification of workflows: its messages are sent one by one, in their order."""
 
-    def __init__(self, instance: MessageReceiver, around: Around) -> None:
+    def __init__(self, instance: MessageReceiver, around: QueuePorts) -> None:
         """Send as this instance says."""
         self.name, self.kind = receiver_of(instance.name), instance.type
         self._instance, self._around = instance, around
@@ -201,11 +201,11 @@ class Instance:
             return Work()
         return Work(partial(self._send, waiting[:_MOST_AT_ONCE], memory.receiver(self.name).dropped))
 
-    def _send(self, messages: Sequence[WorkflowMessage], dropped: int) -> Sent:
+    def _send(self, messages: Sequence[WorkflowMessage], dropped: int) -> SendResult:
         """Send messages until one fails or they take too long."""
         ends = shifted(self._around.clock.now(), _BATCH)
         for count, message in enumerate(messages):
-            sent = Sent(partial(messages_sent, messages=messages[:count]))
+            sent = SendResult(partial(messages_sent, messages=messages[:count]))
             if count and self._around.clock.now() >= ends:
                 return sent
             try:
@@ -214,14 +214,14 @@ class Instance:
             except NotSent as error:
                 if not count:
                     raise
-                return Sent(sent.remember, error)
-        return Sent(partial(messages_sent, messages=messages))
+                return SendResult(sent.remember, error)
+        return SendResult(partial(messages_sent, messages=messages))
 
 
-class Silencing:
+class SilenceReceiver:
     """The silences of one entry: what is wanted, what was last done and when, and whose may be left over."""
 
-    def __init__(self, entry: Notify, around: Around, before: Silencing | None = None) -> None:
+    def __init__(self, entry: Notify, around: QueuePorts, before: SilenceReceiver | None = None) -> None:
         """Keep them as this entry says; `before` is the same entry of earlier settings."""
         self.name, self.kind = entry.name, entry.transport
         self._entry, self._around = entry, around
@@ -244,9 +244,9 @@ class Silencing:
             return Work(partial(self._keep, self.wanted))
         return Work(at=self._again)
 
-    def _keep(self, wanted: WantedSilences) -> Sent:
+    def _keep(self, wanted: WantedSilences) -> SendResult:
         self._around.silences(self._entry).keep(wanted, self._around.clock.now())
-        return Sent(partial(self._kept, wanted))
+        return SendResult(partial(self._kept, wanted))
 
     def _kept(self, wanted: WantedSilences, memory: Memory) -> Memory:
         if self.wanted is not None and self._entry.alertmanager is not None:
@@ -259,7 +259,7 @@ class Silencing:
 def receivers_of(
     entries: Iterable[Notify],
     instances: Iterable[MessageReceiver],
-    around: Around,
+    around: QueuePorts,
     zone: tzinfo,
     before: Mapping[str, Receiver],
 ) -> dict[str, Receiver]:
@@ -270,6 +270,6 @@ def receivers_of(
         if entry.alertmanager is None:
             found[entry.name] = Entry(entry, around, zone)
         else:
-            known = earlier if isinstance(earlier, Silencing) else None
-            found[entry.name] = Silencing(entry, around, known)
+            known = earlier if isinstance(earlier, SilenceReceiver) else None
+            found[entry.name] = SilenceReceiver(entry, around, known)
     return found | {receiver_of(instance.name): Instance(instance, around) for instance in instances}

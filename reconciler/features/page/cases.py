@@ -26,7 +26,7 @@ _MOST = 30
 _NAMES = 3
 
 
-class Blocking(Struct, frozen=True):
+class BudgetInTheWay(Struct, frozen=True):
     """A PodDisruptionBudget that refuses evictions, or none, with the pods and the nodes that wait for it."""
 
     budget: str
@@ -49,7 +49,7 @@ class Paragraph(Struct, frozen=True):
     lines: tuple[str, ...]
 
 
-def blocking(plan: Plan) -> tuple[Blocking, ...]:
+def blocking(plan: Plan) -> tuple[BudgetInTheWay, ...]:
     """Return which PodDisruptionBudgets refuse evictions now, those with the most pods first."""
     refused: dict[str, list[tuple[str, Blocker]]] = {}
     for node in plan.nodes:
@@ -58,7 +58,7 @@ def blocking(plan: Plan) -> tuple[Blocking, ...]:
                 refused.setdefault(blocker.budget, []).append((node.node, blocker))
     rows = sorted(refused.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return tuple(
-        Blocking(
+        BudgetInTheWay(
             budget,
             first_of(list(dict.fromkeys(blocker.pod for _, blocker in waiting)), _NAMES),
             first_of(list(dict.fromkeys(node for node, _ in waiting)), _NAMES),
@@ -124,7 +124,7 @@ _FIRST = ("planned", "forecast", "drain")
 _LEFT_OUT = ("name", "zone", "pool", "holds", "unguarded", "unknown", "preview")
 
 
-class Held(Struct, frozen=True):
+class HoldLine(Struct, frozen=True):
     """What holds a node, and who can end that. `until` is when it ends at the latest, empty if not known."""
 
     because: str
@@ -146,7 +146,7 @@ class CaseRow(Struct, frozen=True):
     state: str
     summary: Row
     lines: tuple[Row, ...]
-    held: tuple[Held, ...]
+    held: tuple[HoldLine, ...]
 
     @property
     def size(self) -> int:
@@ -198,7 +198,7 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
         summary=planned,
         lines=tuple(line for line in lines if line is not planned),
         held=tuple(_held(obstacle) for obstacle in held[:_MOST_LINES])
-        + ((Held(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
+        + ((HoldLine(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
     )
 
 
@@ -212,9 +212,9 @@ def _lines(report: NodeReport, by: By) -> Iterator[Row]:
             yield "", f"and {len(rows) - _MOST_LINES} more"
 
 
-def _held(obstacle: Obstacle) -> Held:
+def _held(obstacle: Obstacle) -> HoldLine:
     until = f"until {to_text(obstacle.until)}" if obstacle.until is not None else ""
-    return Held(_cut(obstacle.because), _cut(obstacle.who), obstacle.code, until)
+    return HoldLine(_cut(obstacle.because), _cut(obstacle.who), obstacle.code, until)
 
 
 def _bytes(text: str) -> int:

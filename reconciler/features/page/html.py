@@ -33,7 +33,7 @@ from reconciler.features.page.facts import (
     zones,
 )
 from reconciler.features.page.timeline import ZOOM, Chart, Scale, chart, drawings
-from reconciler.features.page.top import Listed, asks, next_steps, openness, past_misses, wrong
+from reconciler.features.page.top import EntryList, asks, next_steps, openness, past_misses, wrong
 from reconciler.model.moments import to_text
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import OVERDUE_AFTER
@@ -76,10 +76,10 @@ def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -
     rows = parts.made("the table of cases", lambda: cases(facts, report), Cases(()))
     drawn = parts.made("the timeline", lambda: drawings(facts), ())
     shown = {
-        "wrong": parts.made("what is wrong", lambda: wrong(whole, names), Listed(())),
-        "past": parts.made("the past misses", lambda: past_misses(whole, names), Listed(())),
-        "next": parts.made("what happens next", lambda: next_steps(whole, names), Listed(())),
-        "asks": parts.made("who must do something", lambda: asks(whole, names), Listed(())),
+        "wrong": parts.made("what is wrong", lambda: wrong(whole, names), EntryList(())),
+        "past": parts.made("the past misses", lambda: past_misses(whole, names), EntryList(())),
+        "next": parts.made("what happens next", lambda: next_steps(whole, names), EntryList(())),
+        "asks": parts.made("who must do something", lambda: asks(whole, names), EntryList(())),
         "openness": parts.made("the windows", lambda: openness(facts), "not known"),
         "days": parts.made("the timeline", lambda: chart(facts, drawn, days), Chart((), ())),
         "hours": parts.made("the next hours", lambda: chart(facts, drawn, hours), Chart((), ())),

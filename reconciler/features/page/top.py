@@ -75,7 +75,7 @@ class Entry(Struct, frozen=True):
     red: bool = False
 
 
-class Listed(Struct, frozen=True):
+class EntryList(Struct, frozen=True):
     """The first entries of a list, how many more there are, and how many are about other nodes only."""
 
     entries: tuple[Entry, ...]
@@ -93,7 +93,7 @@ class Listed(Struct, frozen=True):
         return any(entry.red for entry in self.entries)
 
 
-def wrong(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
+def wrong(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
     """Return what is wrong, the worst first."""
     return _listed(
         [
@@ -134,7 +134,7 @@ def _nobody_acts(facts: PageFacts) -> Iterator[Entry]:
         yield Entry(Names(), line.text)
 
 
-def past_misses(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
+def past_misses(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
     """Return the cases that ended badly in the last day, and how long ago: nothing is to be done for them."""
     return _listed(
         [
@@ -150,7 +150,7 @@ def past_misses(facts: PageFacts, chosen: Collection[str] | None = None) -> List
     )
 
 
-def next_steps(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
+def next_steps(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
     """Return what the plan has next, the earliest first. What happens to nodes at once has one entry."""
     plan = facts.plan
     steps: dict[tuple[datetime, str], list[str]] = {}
@@ -177,7 +177,7 @@ def openness(facts: PageFacts) -> str:
     return facts.calendar.at(facts.plan.now, None).because
 
 
-def asks(facts: PageFacts, chosen: Collection[str] | None = None) -> Listed:
+def asks(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
     """Return what waits for a person: what can't wait, what is due soon, the rest in the order of the nodes.
 
     The same reason has one entry. Of one code, the reasons after the first few share an entry.
@@ -318,7 +318,7 @@ def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
         yield schedule.ends, "expected back"
 
 
-def _listed(entries: list[Entry], chosen: Collection[str] | None) -> Listed:
+def _listed(entries: list[Entry], chosen: Collection[str] | None) -> EntryList:
     """Return the entries about the chosen nodes (None: all), which come first, and those about no node."""
     kept = entries
     if chosen is not None:
@@ -327,7 +327,7 @@ def _listed(entries: list[Entry], chosen: Collection[str] | None) -> Listed:
             for entry in entries
             if not entry.nodes.every or any(name in chosen for name in entry.nodes.every)
         ]
-    return Listed(tuple(kept[:_MOST]), max(len(kept) - _MOST, 0), len(entries) - len(kept))
+    return EntryList(tuple(kept[:_MOST]), max(len(kept) - _MOST, 0), len(entries) - len(kept))
 
 
 def _some(names: list[str]) -> Names:

@@ -47,7 +47,7 @@ def _covered(ctx: click.Context, param: click.Parameter, value: timedelta) -> ti
     raise click.BadParameter(f"{format_duration(value)} can't be shown; {limits}", ctx, param)
 
 
-class _Way(Struct, frozen=True):
+class _PlanOutput(Struct, frozen=True):
     """In which form the plan is printed, whether with every case, and how often (None: once)."""
 
     everything: bool
@@ -112,7 +112,7 @@ class Chosen(Struct, frozen=True):
 )
 @options.as_one(
     "way",
-    _Way,
+    _PlanOutput,
     click.option(
         "--all",
         "everything",
@@ -122,7 +122,9 @@ class Chosen(Struct, frozen=True):
     options.output,
     options.watch,
 )
-def plan(chosen: Chosen, config: SettingsSource | None, target: Target, until: timedelta, way: _Way) -> int:
+def plan(
+    chosen: Chosen, config: SettingsSource | None, target: Target, until: timedelta, way: _PlanOutput
+) -> int:
     """Print what will start when, as a table and a chart.
 
     It only reads the cluster. NODES limit the rows. The end of a node's name is enough if one node has it,
@@ -138,7 +140,7 @@ def plan(chosen: Chosen, config: SettingsSource | None, target: Target, until: t
     return show(look, way.every)
 
 
-def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _Way) -> Shown:
+def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _PlanOutput) -> Shown:
     document = policy.named_in(ahead_document(ahead))
     first = policy.first_lines(way.output, ahead.plan.reconciler, ahead.plan.now)
     if for_programs(way.output):

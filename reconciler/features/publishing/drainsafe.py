@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from reconciler.features.publishing.settings import Showing, Sign
+from reconciler.features.publishing.settings import EnabledSigns, Sign
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.record import State
-from reconciler.passes.plugin import NodeSigns, Standing
+from reconciler.passes.plugin import NodeAfterPass, NodeSigns
 
 
 class Drainsafe(StrEnum):
@@ -39,7 +39,7 @@ def bears(node: Node, prefix: str) -> bool:
     return node.annotations.get(DRAINSAFE_OWNER) == prefix and DRAINSAFE_STATE in node.annotations
 
 
-def signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+def signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of the annotations."""
     return NodeSigns(changes(node, standing, showing.prefix, wanted=Sign.DRAINSAFE in showing.signs))
 
@@ -50,7 +50,7 @@ def removed(node: Node, prefix: str) -> NodeSigns:
     return NodeSigns(dict.fromkeys(sorted(DRAINSAFE_KEYS & node.annotations.keys())) if ours else {})
 
 
-def changes(node: Node, standing: Standing, owner: str, *, wanted: bool) -> Mapping[str, str | None]:
+def changes(node: Node, standing: NodeAfterPass, owner: str, *, wanted: bool) -> Mapping[str, str | None]:
     """Return the changes of drainsafe's annotations; None removes one.
 
     They are ours if the owner annotation names us. Another owner's annotations are left alone, unless its
@@ -73,7 +73,7 @@ def changes(node: Node, standing: Standing, owner: str, *, wanted: bool) -> Mapp
     return {key: text for key, text in annotations.items() if have.get(key) != text}
 
 
-def value_of(standing: Standing, before: str | None) -> Drainsafe:
+def value_of(standing: NodeAfterPass, before: str | None) -> Drainsafe:
     """Return the value for a node with a case, never one that comes before `before`.
 
     The only step back is a drain that a new event has started again: a node that is being drained is not
@@ -89,7 +89,7 @@ def value_of(standing: Standing, before: str | None) -> Drainsafe:
     return max(now, shown, key=_ORDER.index)
 
 
-def _value_now(standing: Standing) -> Drainsafe:
+def _value_now(standing: NodeAfterPass) -> Drainsafe:
     if standing.state is State.REQUIRED:
         waits_for = {hold.waits_for for hold in standing.holds}
         if not waits_for or WaitsFor.PERMISSION in waits_for:
@@ -100,7 +100,7 @@ def _value_now(standing: Standing) -> Drainsafe:
     return Drainsafe.DRAINING if standing.draining else Drainsafe.CORDONED
 
 
-def _type(standing: Standing) -> str | None:
+def _type(standing: NodeAfterPass) -> str | None:
     events = standing.record.events
     if not events:
         return None

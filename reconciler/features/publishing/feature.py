@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from reconciler.features.publishing import drainsafe, hints, node_conditions
 from reconciler.features.publishing.node_maintenances import object_changes, read_objects
-from reconciler.features.publishing.settings import HINTS, PUBLISH, Showing, Sign
+from reconciler.features.publishing.settings import HINTS, PUBLISH, EnabledSigns, Sign
 from reconciler.model.node import LIFECYCLE, Node
 from reconciler.model.problems import guarded
 from reconciler.passes.node_facts import PassContext
 from reconciler.passes.parts import all_signs
-from reconciler.passes.plugin import Feature, NodeSigns, Standing, Wants
+from reconciler.passes.plugin import Feature, NodeAfterPass, NodeSigns, Wants
 from reconciler.settings.schema import Settings
 
 
@@ -33,7 +33,7 @@ class NodePublisher(Struct, frozen=True):
 
     sign: Sign | None
     bears: Callable[[Node, str], bool]
-    signs: Callable[[Node, Standing, Showing], NodeSigns]
+    signs: Callable[[Node, NodeAfterPass, EnabledSigns], NodeSigns]
     removed: Callable[[Node, str], NodeSigns]
     annotations: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ def bears_signs(node: Node, prefix: str) -> bool:
     return any(guarded("a sign can't be read", partial(one.bears, node, prefix), True)[0] for one in ON_NODES)
 
 
-def node_signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+def node_signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of all signs on a node."""
     return all_signs(
         [
@@ -89,9 +89,9 @@ def _reads(settings: Settings) -> Wants:
     )
 
 
-def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
     settings = context.settings
-    showing = Showing(PUBLISH.of(settings), settings.keys.prefix, context.now, HINTS.of(settings))
+    showing = EnabledSigns(PUBLISH.of(settings), settings.keys.prefix, context.now, HINTS.of(settings))
     return node_signs(node, standing, showing)
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reconciler.features.publishing.settings import Showing
+from reconciler.features.publishing.settings import EnabledSigns
 from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.writes import TaintWrite
-from reconciler.passes.plugin import NodeSigns, Standing
+from reconciler.passes.plugin import NodeAfterPass, NodeSigns
 
 ANY_MOMENT = "0"
 """The value of the label without a deadline: the node may have to be empty at any moment."""
 
 
-def signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+def signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of the hints.
 
     A node has them while its case has an event that requires a drain. If only an unreadable source may

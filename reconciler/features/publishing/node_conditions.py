@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from reconciler.features.publishing.settings import Showing, Sign
+from reconciler.features.publishing.settings import EnabledSigns, Sign
 from reconciler.model.moments import to_text
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.writes import ConditionsWrite
-from reconciler.passes.plugin import NodeSigns, Standing
+from reconciler.passes.plugin import NodeAfterPass, NodeSigns
 
 OUR_REASONS = "NodeMaintenance"
 """The prefix of the reason of each of our conditions, because the API has no owner of a condition."""
@@ -21,7 +21,7 @@ def bears(node: Node, prefix: str) -> bool:
     return any(_is_ours(node.condition(kind)) for kind in LIFECYCLE)
 
 
-def signs(node: Node, standing: Standing, showing: Showing) -> NodeSigns:
+def signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of the conditions."""
     write = changes(node, standing, showing.now, wanted=Sign.NODE_CONDITIONS in showing.signs)
     return NodeSigns(writes=(write,) if write is not None else ())
@@ -34,7 +34,7 @@ def removed(node: Node, prefix: str) -> NodeSigns:
     return NodeSigns(writes=(ConditionsWrite(node.name, node.uid, gone=kinds),) if kinds else ())
 
 
-def changes(node: Node, standing: Standing, now: datetime, *, wanted: bool) -> ConditionsWrite | None:
+def changes(node: Node, standing: NodeAfterPass, now: datetime, *, wanted: bool) -> ConditionsWrite | None:
     """Return the changes of the node's lifecycle conditions, None if there are none.
 
     A node with a case has all four, a node without a case has none of ours. A condition that another tool has
@@ -76,7 +76,7 @@ def _dated(wish: Condition, now: datetime, *, moved: bool) -> Condition:
     return Condition(wish.type, wish.status, wish.reason, wish.message, now, now if moved else None)
 
 
-def _lifecycle(node: Node, standing: Standing) -> dict[str, Condition]:
+def _lifecycle(node: Node, standing: NodeAfterPass) -> dict[str, Condition]:
     events = "; ".join(_words(event) for event in standing.record.events)
     found = (
         _planned(standing, events),
@@ -97,7 +97,7 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Condition:
     return Condition(kind, status, f"{OUR_REASONS}{reason}", message)
 
 
-def _planned(standing: Standing, events: str) -> Condition:
+def _planned(standing: NodeAfterPass, events: str) -> Condition:
     if standing.started:
         return _condition(PLANNED, "False", "Started", events)
     if standing.case.present:
@@ -107,7 +107,7 @@ def _planned(standing: Standing, events: str) -> Condition:
     return _condition(PLANNED, "False", "Gone", f"gone: {events}")
 
 
-def _in_progress(standing: Standing, events: str, before: Condition | None) -> Condition:
+def _in_progress(standing: NodeAfterPass, events: str, before: Condition | None) -> Condition:
     if standing.started:
         return _condition(IN_PROGRESS, "True", "Started", events)
     if standing.case.present:
@@ -120,7 +120,7 @@ def _in_progress(standing: Standing, events: str, before: Condition | None) -> C
     return _condition(IN_PROGRESS, "False", "Gone", f"gone: {events}")
 
 
-def _draining(standing: Standing) -> Condition:
+def _draining(standing: NodeAfterPass) -> Condition:
     drain = standing.record.drain
     if standing.state is not State.IN_MAINTENANCE:
         return _condition(DRAINING, "False", "NotBegun", "the drain has not begun")
@@ -133,7 +133,7 @@ def _draining(standing: Standing) -> Condition:
     return _condition(DRAINING, "False", "DrainHeld", "begun, and held now")
 
 
-def _drained(standing: Standing) -> Condition:
+def _drained(standing: NodeAfterPass) -> Condition:
     drain = standing.record.drain
     if standing.drained and drain is not None and drain.done is not None:
         return _condition(DRAINED, "True", "Drained", f"since {to_text(drain.done)}")

@@ -42,7 +42,7 @@ class Sign(StrEnum):
     """One NodeMaintenance object per node and event."""
 
 
-class Showing(Struct, frozen=True):
+class EnabledSigns(Struct, frozen=True):
     """Which signs and hints the settings enable, under which prefix, at which moment (aware, UTC)."""
 
     signs: tuple[Sign, ...]

@@ -141,7 +141,7 @@ class Readiness(Struct, frozen=True):
         )
 
 
-class Found(NamedTuple):
+class PodFinding(NamedTuple):
     """One finding about one pod.
 
     `about` are the objects that cause it. The findings about a workload with the same `code` and `about` are
@@ -171,7 +171,7 @@ class Policy(Struct, frozen=True):
     evict_unmanaged: str
 
 
-def staying(judged: PodDeleteStatus, policy: Policy, now: datetime) -> Iterator[Found]:
+def staying(judged: PodDeleteStatus, policy: Policy, now: datetime) -> Iterator[PodFinding]:
     """Yield why the pod stays on the node, or what the drain waits for; `now` is UTC."""
     pod = judged.pod
     if judged.action is Action.KEEP:
@@ -184,18 +184,18 @@ def staying(judged: PodDeleteStatus, policy: Policy, now: datetime) -> Iterator[
     elif judged.action is Action.WAIT:
         found = never_ends(pod, now)
         if found is not None:
-            yield Found(pod, found.code, found.severity, found.because, found.remedy)
+            yield PodFinding(pod, found.code, found.severity, found.because, found.remedy)
 
 
-def _kept(pod: Pod, reason: str, policy: Policy) -> Found:
+def _kept(pod: Pod, reason: str, policy: Policy) -> PodFinding:
     stays = "so it stays on the node and goes down with it"
     if reason == REFUSALS.empty_dir:
         because = f"it has local storage (emptyDir), {stays}"
         remedy = f"Set {policy.evict_empty_dir} to evict it; the data in the emptyDir is then lost."
-        return Found(pod, FindingCode.EMPTY_DIR, Severity.OUTAGE, because, remedy)
+        return PodFinding(pod, FindingCode.EMPTY_DIR, Severity.OUTAGE, because, remedy)
     because = f"it has no controller, {stays}"
     remedy = f"Give it a controller such as a Deployment, or set {policy.evict_unmanaged} to evict it."
-    return Found(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
+    return PodFinding(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
 
 
 def _skips_itself(judged: PodDeleteStatus, policy: Policy) -> bool:
@@ -206,29 +206,29 @@ def _skips_itself(judged: PodDeleteStatus, policy: Policy) -> bool:
     return any(reason.startswith(word[1]) for reason in judged.reasons)
 
 
-def _skipped(judged: PodDeleteStatus, policy: Policy) -> Found:
+def _skipped(judged: PodDeleteStatus, policy: Policy) -> PodFinding:
     because = f"{'; '.join(judged.reasons)}, so it stays on the node and goes down with it"
     own = own_word(judged.pod, policy.order.options.prefix) is not None
     remedy = "Remove this from the pod" if own else "Change the rule in drain.skipPods or drain.rules"
     remedy += ", so that a drain evicts it."
-    return Found(judged.pod, FindingCode.SKIPPED, Severity.OUTAGE, because, remedy, judged.reasons)
+    return PodFinding(judged.pod, FindingCode.SKIPPED, Severity.OUTAGE, because, remedy, judged.reasons)
 
 
-def _waits(judged: PodDeleteStatus, policy: Policy) -> Found:
+def _waits(judged: PodDeleteStatus, policy: Policy) -> PodFinding:
     word = own_word(judged.pod, policy.order.options.prefix)
     who = word[1] if word is not None else others_word(judged.pod)
     if not any(who and reason.startswith(who) for reason in judged.reasons):
         because = "; ".join(judged.reasons)
         remedy = "Change the rule in drain.rules if the pod never completes by itself."
-        return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, judged.reasons)
+        return PodFinding(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, judged.reasons)
     because = f"{who} says to wait until it has completed, for as long as drain.podsMayWait at most"
     remedy = "Remove this from the pod if it never completes by itself."
-    return Found(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, (who,))
+    return PodFinding(judged.pod, FindingCode.WAITS, Severity.NOTICE, because, remedy, (who,))
 
 
 def leaving(
     pod: Pod, covering: Sequence[PodDisruptionBudget], policy: Policy, siblings: int
-) -> Iterator[Found]:
+) -> Iterator[PodFinding]:
     """Yield what refuses the eviction of a pod that a drain would evict, and what it costs.
 
     `covering` are the budgets that select it. `siblings` is how many pods its workload runs in the cluster.
@@ -238,14 +238,16 @@ def leaving(
     order = policy.order
     refused = refusal(pod, covering, prefix=order.options.prefix, restart_singletons=order.restart_singletons)
     if refused is not None:
-        yield Found(pod, refused.code, refused.severity, refused.because, refused.remedy, refused.budgets)
+        yield PodFinding(
+            pod, refused.code, refused.severity, refused.because, refused.remedy, refused.budgets
+        )
     if pod.owner is None:
         because = "it has no controller, so nothing creates it again after its eviction"
         remedy = "Give it a controller such as a Deployment."
-        yield Found(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
+        yield PodFinding(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
     elif siblings == 1 and serves(workload_of(pod)) and not _restarts(refused):
         because = "it is the only pod of its workload, so its eviction interrupts the service"
-        yield Found(pod, FindingCode.SINGLETON, Severity.NOTICE, because, "Run at least two replicas.")
+        yield PodFinding(pod, FindingCode.SINGLETON, Severity.NOTICE, because, "Run at least two replicas.")
 
 
 def _restarts(refused: Refusal | None) -> bool:

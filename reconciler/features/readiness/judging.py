@@ -15,9 +15,9 @@ from reconciler.drain.workloads import workload_of
 from reconciler.features.readiness.findings import (
     REFUSALS,
     Finding,
-    Found,
     KeptByPeople,
     PeopleCode,
+    PodFinding,
     Policy,
     Readiness,
     WebhookAnswers,
@@ -55,7 +55,7 @@ from reconciler.settings.policies import ApprovalMissing
 from reconciler.settings.schema import Settings
 
 
-class Seen(Struct, frozen=True):
+class ClusterState(Struct, frozen=True):
     """The cluster as it was read. What may not be read is empty, and in `unseen`.
 
     `holds` are those of all nodes and of pools.
@@ -70,7 +70,7 @@ class Seen(Struct, frozen=True):
     unseen: tuple[Unseen, ...] = ()
 
 
-def read(reader: ClusterReader, volumes: VolumeReader, settings: Settings) -> Seen:
+def read(reader: ClusterReader, volumes: VolumeReader, settings: Settings) -> ClusterState:
     """Return what readiness needs of the cluster; raises ClusterError, but not for what we may not read.
 
     Only the nodes have to be readable.
@@ -87,7 +87,7 @@ def read(reader: ClusterReader, volumes: VolumeReader, settings: Settings) -> Se
     )
     found = gaps.read(VOLUMES, volumes.volumes, "where volumes can be mounted is not known")
     ledger = gaps.read(LEDGER, reader.ledger, "holds of all nodes and of pools are not known")
-    return Seen(
+    return ClusterState(
         nodes=nodes,
         pods=pods or (),
         budgets=budgets or (),
@@ -148,13 +148,13 @@ def _is_approved(said: Instructions, kind: Kind) -> bool:
 _REMEDY = "Add nodes on which they can run, or spread the pods over more nodes."
 
 
-def stuck(found: Iterable[Found], budgets: BudgetIndex) -> Iterator[Found]:
+def stuck(found: Iterable[PodFinding], budgets: BudgetIndex) -> Iterator[PodFinding]:
     """Yield the pods of one node that can't all be evicted under their budget.
 
     `found` are the findings about the node. Each evicted pod that can run nowhere else uses one of the
     disruptions that its budget allows, until the node is back.
     """
-    by_budget: dict[tuple[str, int], list[Found]] = {}
+    by_budget: dict[tuple[str, int], list[PodFinding]] = {}
     for one in found:
         if one.code not in (FindingCode.NO_ROOM, FindingCode.VOLUME_NODE) or asks_none(one.pod):
             continue
@@ -170,7 +170,7 @@ def stuck(found: Iterable[Found], budgets: BudgetIndex) -> Iterator[Found]:
             f" allows only {allowed} to be down, so a drain waits for the rest"
         )
         for one in down:
-            yield Found(one.pod, FindingCode.BUDGET_NO_ROOM, Severity.BLOCKS, because, _REMEDY, (key,))
+            yield PodFinding(one.pod, FindingCode.BUDGET_NO_ROOM, Severity.BLOCKS, because, _REMEDY, (key,))
 
 
 KIND = Kind.REBOOT
@@ -180,7 +180,7 @@ _LONGEST = 200
 _EVENTS = (KnownEvent(KIND, None, (), ()),)
 
 
-class Judged(Struct, frozen=True):
+class Judgement(Struct, frozen=True):
     """What was found on the nodes.
 
     `pods` counts their pods, `going` are those that drains would evict. `people` is what keeps drains from
@@ -189,7 +189,7 @@ class Judged(Struct, frozen=True):
 
     nodes: tuple[str, ...]
     pods: int
-    found: tuple[Found, ...]
+    found: tuple[PodFinding, ...]
     going: tuple[Pod, ...]
     notes: tuple[str, ...] = ()
     unsure: bool = False
@@ -199,7 +199,7 @@ class Judged(Struct, frozen=True):
 class _Circumstances(Struct, frozen=True):
     """What is known of the whole cluster."""
 
-    seen: Seen
+    seen: ClusterState
     settings: Settings
     now: datetime
     budgets: BudgetIndex
@@ -209,8 +209,8 @@ class _Circumstances(Struct, frozen=True):
 
 
 def judge_nodes(
-    seen: Seen, settings: Settings, now: datetime, selector: LabelSelector = EVERYTHING
-) -> Judged:
+    seen: ClusterState, settings: Settings, now: datetime, selector: LabelSelector = EVERYTHING
+) -> Judgement:
     """Return what is found on the managed nodes that the selector matches. `now` is aware."""
     here: dict[str, list[Pod]] = {}
     for pod in seen.pods:
@@ -228,7 +228,7 @@ def judge_nodes(
     )
     selected = [node for node in seen.nodes if selector.matches(node.labels)]
     chosen = [node for node in selected if settings.manages(node.labels)]
-    found: list[Found] = []
+    found: list[PodFinding] = []
     going: list[Pod] = []
     notes: list[str] = []
     # Without the pods or the budgets, and without a node, nobody knows.
@@ -246,7 +246,7 @@ def judge_nodes(
     names = tuple(node.name for node in chosen)
     pods = sum(len(here.get(name, ())) for name in names)
     people = kept_by_people(chosen, seen.holds, settings, KIND, now)
-    return Judged(names, pods, tuple(found), tuple(going), tuple(notes), unsure, people)
+    return Judgement(names, pods, tuple(found), tuple(going), tuple(notes), unsure, people)
 
 
 def _about_room(shelter: Shelter) -> Iterator[str]:
@@ -257,11 +257,11 @@ def _about_room(shelter: Shelter) -> Iterator[str]:
         yield "room on other nodes was not checked for all pods, because there are too many different ones"
 
 
-def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[list[Found], list[Pod]]:
+def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[list[PodFinding], list[Pod]]:
     """Return what is found about the pods of a node, and the pods that a drain would evict."""
     policy = _policy(node, around)
     namespaces = around.seen.namespaces
-    found: list[Found] = []
+    found: list[PodFinding] = []
     going: list[Pod] = []
     moving: list[Pod] = []
     for pod in pods:
@@ -310,7 +310,11 @@ _Key = tuple[FindingCode, tuple[str, ...]]
 
 
 def summed_up(
-    seen: Seen, judged: Judged, settings: Settings, now: datetime, answers: WebhookAnswers | None = None
+    seen: ClusterState,
+    judged: Judgement,
+    settings: Settings,
+    now: datetime,
+    answers: WebhookAnswers | None = None,
 ) -> Readiness:
     """Return the whole answer. `answers` are those of webhooks, None if they were not asked."""
     asked = answers or WebhookAnswers()
@@ -342,8 +346,8 @@ def _place(one: WorkloadFindings) -> tuple[int, int, Workload]:
     return one.severity.rank, -max(len(finding.pods) for finding in worst), one.workload
 
 
-def _by_workload(found: Iterable[Found]) -> Iterator[WorkloadFindings]:
-    grouped: dict[Workload, dict[_Key, list[Found]]] = {}
+def _by_workload(found: Iterable[PodFinding]) -> Iterator[WorkloadFindings]:
+    grouped: dict[Workload, dict[_Key, list[PodFinding]]] = {}
     for one in found:
         of_workload = grouped.setdefault(workload_of(one.pod), {})
         of_workload.setdefault((one.code, one.about), []).append(one)
@@ -352,7 +356,7 @@ def _by_workload(found: Iterable[Found]) -> Iterator[WorkloadFindings]:
         yield WorkloadFindings(workload, tuple(findings))
 
 
-def _finding(same: list[Found]) -> Finding:
+def _finding(same: list[PodFinding]) -> Finding:
     first = same[0]
     return Finding(
         first.code,
@@ -365,7 +369,7 @@ def _finding(same: list[Found]) -> Finding:
     )
 
 
-def _refused(judged: Judged, refusals: Iterable[WebhookRefusal]) -> Iterator[Found]:
+def _refused(judged: Judgement, refusals: Iterable[WebhookRefusal]) -> Iterator[PodFinding]:
     pods = {(pod.namespace, pod.name): pod for pod in judged.going}
     for one in refusals:
         pod = pods.get((one.namespace, one.pod))
@@ -377,7 +381,7 @@ def _refused(judged: Judged, refusals: Iterable[WebhookRefusal]) -> Iterator[Fou
         else:
             because = f"{one.webhook} can't be called, so the API server refuses its eviction: {one.message}"
             remedy = "Repair the webhook, or set its failurePolicy to Ignore."
-        yield Found(pod, FindingCode.WEBHOOK, Severity.BLOCKS, because, remedy, (one.webhook,))
+        yield PodFinding(pod, FindingCode.WEBHOOK, Severity.BLOCKS, because, remedy, (one.webhook,))
 
 
 def _about_webhooks(answers: WebhookAnswers) -> Iterator[str]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from reconciler.drain.room import Place, needs_of, obstacle, places_of, selects, tolerates
-from reconciler.features.readiness.findings import Found
+from reconciler.features.readiness.findings import PodFinding
 from reconciler.model.node import Node
 from reconciler.model.pod import Placement, Pod, Terms, Volume, labels_for, meets
 from reconciler.model.readiness import FindingCode, Severity
@@ -48,7 +48,7 @@ class Mounts:
                 found = names if found is None else found & names
         return found
 
-    def found(self, pod: Pod) -> Found | None:
+    def found(self, pod: Pod) -> PodFinding | None:
         """Return what the volumes of a pod mean for its eviction, None if it can move."""
         names = self.nodes_for(pod)
         if names is None:
@@ -57,11 +57,11 @@ class Mounts:
         if not reach.usable or reach.usable == {pod.node}:
             because = "no other node in service can mount its volumes, so it can't run until the node is back"
             remedy = "Use storage that other nodes can mount, or keep a replica of the data on another node."
-            return Found(pod, FindingCode.VOLUME_NODE, Severity.OUTAGE, because, remedy)
+            return PodFinding(pod, FindingCode.VOLUME_NODE, Severity.OUTAGE, because, remedy)
         if len(self._zones) > 1 and len(reach.zones) == 1:
             because = "its volumes can be mounted in one zone only, so it can't move to another zone"
             remedy = "Keep room for it in the zone, or use storage that all zones can mount."
-            return Found(pod, FindingCode.VOLUME_ZONE, Severity.NOTICE, because, remedy)
+            return PodFinding(pod, FindingCode.VOLUME_ZONE, Severity.NOTICE, because, remedy)
         return None
 
     def _reach_of(self, names: Names) -> _Reach:
@@ -174,7 +174,7 @@ class Shelter:
         """Whether the limit is reached, so that later pods were not judged."""
         return self._left <= 0
 
-    def homeless(self, node: str, evictees: Sequence[Pod]) -> list[Found]:
+    def homeless(self, node: str, evictees: Sequence[Pod]) -> list[PodFinding]:
         """Return the pods of a node that would have no room on the other nodes."""
         sized: list[tuple[Pod, Mapping[str, Fraction]]] = []
         for pod in evictees if not self.exhausted else ():
@@ -183,7 +183,7 @@ class Shelter:
             except ValueError as error:
                 self.unreadable.append(f"{pod.key}: {error}")
         taken: dict[str, Counter[str]] = {}
-        lost: list[Found] = []
+        lost: list[PodFinding] = []
         for pod, needs in sorted(sized, key=lambda one: (-one[1]["cpu"], -one[1]["memory"], one[0].key)):
             shape = _shape(pod, needs, self._mounts.nodes_for(pod))
             place = self._place(pod, shape, node, taken)
@@ -191,7 +191,7 @@ class Shelter:
                 taken.setdefault(place.name, Counter()).update(dict(shape.amounts))
             elif not self.exhausted:
                 because = f"no other node has room for it{self._reasons(pod, needs, shape, node)}"
-                lost.append(Found(pod, FindingCode.NO_ROOM, Severity.OUTAGE, because, _REMEDY))
+                lost.append(PodFinding(pod, FindingCode.NO_ROOM, Severity.OUTAGE, because, _REMEDY))
         return lost
 
     def _place(

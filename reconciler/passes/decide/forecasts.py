@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.values import format_duration
-from reconciler.drain.prospect import Expected, changes_at, obstacles
+from reconciler.drain.prospect import ExpectedDrain, changes_at, obstacles
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.drain.room import Elsewhere
 from reconciler.model import limits
@@ -267,7 +267,7 @@ def _with_prospect(
     begins = max(schedule.planned_start or context.now, context.now)
     # Once a drain runs, a pod that fits nowhere is evicted, and keeps nothing from its end. What refuses an
     # eviction now only the process that drains knows, so it is no part of a forecast that all commands make.
-    expected = Expected(order, begins, None if schedule.started else elsewhere)
+    expected = ExpectedDrain(order, begins, None if schedule.started else elsewhere)
     prospect = Prospect(obstacles(expected, pods, budgets, context.now))
     moments = (schedule.forecast_until, changes_at(pods, context.now))
     schedule = replace(

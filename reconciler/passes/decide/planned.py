@@ -23,7 +23,7 @@ from reconciler.passes.decide.facts import left_by_case, tell
 from reconciler.passes.decide.hooks import timed_out
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import NodeSigns, Standing
+from reconciler.passes.plugin import NodeAfterPass, NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.profiles.hooks import told
 from reconciler.starts.budget import pool_of
@@ -38,7 +38,7 @@ def plan_of(decision: CaseDecision, node: NodeFacts, context: PassContext, parts
     over = timed_out(decision.hooks_over, record, context)
     if over and record.open:
         decision.noted = told(decision.noted or record)
-    standing = Standing(
+    standing = NodeAfterPass(
         decision.state,
         record,
         decision.view,

@@ -18,7 +18,7 @@ from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import Deciding, Feature, NodeSigns, Standing
+from reconciler.passes.plugin import Deciding, Feature, NodeAfterPass, NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.profiles.endings import why_no_node
 from reconciler.profiles.hooks import present_hooks, unended
@@ -177,7 +177,7 @@ def _taken_back(node: Node, prefix: str) -> NodeSigns:
     return NodeSigns({key: None} if key in node.annotations else {})
 
 
-def _signs(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
     """Return the change of the agent's annotation: the IDs that are acknowledged and still may be.
 
     An id is removed as soon as a node of the event is uncordoned, or the event has started. What was

@@ -19,7 +19,7 @@ from reconciler.features.notices.memory import Memory
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.owners import Namespace
 from reconciler.features.notices.queue import NoticeQueue
-from reconciler.features.notices.receivers import Around
+from reconciler.features.notices.receivers import QueuePorts
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences
 from reconciler.features.notices.transports.sending import NotSent, Transport
@@ -205,7 +205,7 @@ class People:
         return self.senders.setdefault(name, Letters(self.store))
 
     def queue(self, text: str = ONE) -> NoticeQueue:
-        around = Around(
+        around = QueuePorts(
             store=self.store,
             clock=self.clock,
             guard=self.guard,

@@ -14,7 +14,7 @@ from reconciler.features.publishing.feature import (
     removed_signs,
 )
 from reconciler.features.publishing.node_maintenances import SIGN, object_changes, read_objects
-from reconciler.features.publishing.settings import Showing, Sign
+from reconciler.features.publishing.settings import EnabledSigns, Sign
 from reconciler.model.errors import Forbidden
 from reconciler.passes.plugin import Fleet, NodeSigns, ObjectChanges
 from reconciler.run import run_pass
@@ -25,7 +25,7 @@ from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST
 from tests.support.worlds import look, world_of
 
-SHOWING = Showing(tuple(Sign), PREFIX, NOW)
+SHOWING = EnabledSigns(tuple(Sign), PREFIX, NOW)
 
 
 PUBLISHED = builders.settings("publish: [nodemaintenances]")

@@ -8,14 +8,14 @@ import pytest
 
 from reconciler.features.publishing.hints import bears_hints, taint_of
 from reconciler.features.publishing.hints import signs as hints_of
-from reconciler.features.publishing.settings import Hints, Showing
+from reconciler.features.publishing.settings import EnabledSigns, Hints
 from reconciler.model.event import Kind
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
-from reconciler.passes.plugin import NodeSigns, Standing
+from reconciler.passes.plugin import NodeAfterPass, NodeSigns
 from reconciler.passes.release import release
 from reconciler.profiles.case import CaseView
 from reconciler.run import PARTS
@@ -39,8 +39,8 @@ def signs(
     node: Node, *events: JudgedEvent, unknown: tuple[str, ...] = (), hints: Hints = ON, open_: bool = True
 ) -> NodeSigns:
     state = State.REQUIRED if open_ else State.OPERATIONAL
-    standing = Standing(state, CaseRecord(), CaseView(events, unknown))
-    return hints_of(node, standing, Showing((), PREFIX, NOW, hints))
+    standing = NodeAfterPass(state, CaseRecord(), CaseView(events, unknown))
+    return hints_of(node, standing, EnabledSigns((), PREFIX, NOW, hints))
 
 
 def marked(label: str = "1700000000") -> Node:

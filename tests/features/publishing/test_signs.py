@@ -27,7 +27,7 @@ from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLA
 from reconciler.model.record import CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
-from reconciler.passes.plugin import NodeSigns, Standing
+from reconciler.passes.plugin import NodeAfterPass, NodeSigns
 from reconciler.passes.release import release
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
@@ -57,12 +57,12 @@ def standing(
     status: Status = Status.SCHEDULED,
     sources: tuple[str, ...] = ("imds",),
     kind: Kind = Kind.REBOOT,
-) -> Standing:
+) -> NodeAfterPass:
     """A node with one event."""
     reported = builders.judged(builders.event(kind, status=status, sources=sources))
     record = replace(builders.record(state, events=(builders.known(kind, sources=sources),)), drain=drain)
     held = tuple(CHECKS[code].type.hold("a", code) for code in holds)
-    return Standing(state, record, CaseView((reported,)), held, draining)
+    return NodeAfterPass(state, record, CaseView((reported,)), held, draining)
 
 
 def shown(node: Node) -> dict[str, str]:
@@ -91,7 +91,7 @@ def shown(node: Node) -> dict[str, str]:
         ),
     ],
 )
-def test_drainsafes_value_says_where_the_case_stands(stands: Standing, value: str) -> None:
+def test_drainsafes_value_says_where_the_case_stands(stands: NodeAfterPass, value: str) -> None:
     assert value_of(stands, None).value == value
 
 
@@ -122,7 +122,7 @@ def test_the_type_is_imdss_own_word() -> None:
 def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
     theirs = builders.node(annotations={DRAINSAFE_STATE: "NodeDraining", DRAINSAFE_OWNER: "Drainsafe"})
     over = builders.node(annotations={DRAINSAFE_STATE: "NodeRunning", DRAINSAFE_OWNER: "Drainsafe"})
-    no_case = Standing(State.OPERATIONAL, CaseRecord(), CaseView())
+    no_case = NodeAfterPass(State.OPERATIONAL, CaseRecord(), CaseView())
 
     assert drainsafe(theirs, standing(), PREFIX, wanted=True) == {}
     assert drainsafe(theirs, no_case, PREFIX, wanted=False) == {}
@@ -147,7 +147,7 @@ def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
         ),
     ],
 )
-def test_the_conditions_are_true_to_the_state(stands: Standing, true: set[str]) -> None:
+def test_the_conditions_are_true_to_the_state(stands: NodeAfterPass, true: set[str]) -> None:
     write = lifecycle(builders.node(), stands, NOW, wanted=True)
 
     assert write is not None
@@ -181,7 +181,7 @@ def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
 def test_a_condition_that_another_tool_sets_to_true_belongs_to_that_tool() -> None:
     theirs = Condition(DRAINED, "True", "KarpenterDrained")
     write = lifecycle(builders.node(conditions=(theirs,)), standing(), NOW, wanted=True)
-    no_case = Standing(State.OPERATIONAL, CaseRecord(), CaseView())
+    no_case = NodeAfterPass(State.OPERATIONAL, CaseRecord(), CaseView())
 
     assert write is not None
     assert DRAINED not in {one.type for one in write.put}

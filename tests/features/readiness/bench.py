@@ -15,7 +15,7 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.judging import ClusterState, judge_nodes, summed_up
 from reconciler.features.readiness.report import as_text
 from reconciler.model.node import ZONE_LABEL, Condition, Node
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, PodSpec, Volume
@@ -36,7 +36,7 @@ def node(number: int, cpu: str) -> Node:
     return Node(f"n{number:05}", f"u{number}", "1", labels=labels, conditions=ready, allocatable=room)
 
 
-def cluster(nodes: int, pods: int, cpu: str) -> Seen:
+def cluster(nodes: int, pods: int, cpu: str) -> ClusterState:
     """Return the made-up cluster."""
     workloads = max(pods // PER_WORKLOAD, 1)
     made: list[Pod] = []
@@ -75,7 +75,9 @@ def cluster(nodes: int, pods: int, cpu: str) -> Seen:
         )
         for number in range(workloads)
     )
-    return Seen(tuple(node(number, cpu) for number in range(nodes)), tuple(made), budgets, {}, tuple(volumes))
+    return ClusterState(
+        tuple(node(number, cpu) for number in range(nodes)), tuple(made), budgets, {}, tuple(volumes)
+    )
 
 
 def measure(nodes: int, pods: int, kind: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reconciler.features.readiness.findings import Finding, Readiness, WebhookAnswers
-from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.judging import ClusterState, judge_nodes, summed_up
 from reconciler.model.node import Node
 from reconciler.model.pod import Owner, Placement, Pod, PodDisruptionBudget, Volume
 from reconciler.model.selector import LabelSelector
@@ -47,7 +47,7 @@ def judged(
 ) -> Readiness:
     """Judge all nodes."""
     chosen = builders.settings(settings)
-    seen = Seen(nodes, tuple(pods), budgets, volumes=volumes)
+    seen = ClusterState(nodes, tuple(pods), budgets, volumes=volumes)
     return summed_up(seen, judge_nodes(seen, chosen, NOW), chosen, NOW, answers)
 
 

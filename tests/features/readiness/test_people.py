@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from reconciler.features.readiness.findings import KeptByPeople, PeopleCode
-from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.judging import ClusterState, judge_nodes, summed_up
 from reconciler.model.event import Kind
 from reconciler.model.instructions import (
     Approval,
@@ -37,7 +37,7 @@ def noted(found: Node, key: str, text: str) -> Node:
 
 def people(*nodes: Node, settings: str = "", holds: tuple[PersonHold, ...] = ()) -> tuple[KeptByPeople, ...]:
     chosen = builders.settings(settings)
-    seen = Seen(nodes, holds=holds)
+    seen = ClusterState(nodes, holds=holds)
     return summed_up(seen, judge_nodes(seen, chosen, NOW), chosen, NOW).people
 
 

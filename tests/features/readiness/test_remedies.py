@@ -14,7 +14,7 @@ import pytest
 
 from reconciler.drain.refusal import read_denial
 from reconciler.features.readiness.findings import WebhookAnswers, WebhookRefusal
-from reconciler.features.readiness.judging import Seen, judge_nodes, summed_up
+from reconciler.features.readiness.judging import ClusterState, judge_nodes, summed_up
 from reconciler.model.errors import Rejected
 from reconciler.model.instructions import (
     Approval,
@@ -115,7 +115,7 @@ def said(history: History) -> str:
     (plan,) = (one for one in history.until_still().nodes if one.node == "a")
     pods = tuple(history.cluster.pods.values())
     volumes = tuple(VOLUMES.get(claim, ()) for pod in pods for claim in pod.spec.claims)
-    seen = Seen(
+    seen = ClusterState(
         tuple(history.cluster.nodes.values()),
         pods,
         history.api.budgets(),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.features.readiness.findings import WebhookAnswers, WebhookRefusal
-from reconciler.features.readiness.judging import Seen, judge_nodes, read, summed_up
+from reconciler.features.readiness.judging import ClusterState, judge_nodes, read, summed_up
 from reconciler.model.errors import Forbidden, Unauthorized
 from reconciler.model.pod import PodSpec, Volume
 from reconciler.model.selector import parse_selector_text
@@ -39,7 +39,7 @@ def test_only_nodes_that_are_managed_and_selected_are_judged() -> None:
     )
     pods = [pod(f"web-{on}", on, spec=PodSpec(empty_dir=True)) for on in "abc"]
     chosen = builders.settings()
-    seen = Seen(nodes, tuple(pods))
+    seen = ClusterState(nodes, tuple(pods))
     found = summed_up(seen, judge_nodes(seen, chosen, NOW, parse_selector_text("pool=x")), chosen, NOW)
 
     assert only(found).nodes == ("a",)
@@ -48,7 +48,7 @@ def test_only_nodes_that_are_managed_and_selected_are_judged() -> None:
 
 
 def test_a_replica_on_a_node_that_is_not_selected_counts_as_a_replica() -> None:
-    seen = Seen((node("a", pool="x"), node("b")), (pod(), pod("web-2", "b")))
+    seen = ClusterState((node("a", pool="x"), node("b")), (pod(), pod("web-2", "b")))
     chosen = builders.settings()
 
     assert judge_nodes(seen, chosen, NOW, parse_selector_text("pool=x")).found == ()
