@@ -130,8 +130,9 @@ class NodeFacts(Struct, frozen=True, dict=True):
     `case` is the profile's data about the node, with its claims. `gone` are its events that no source reports
     any more, and that none may hide. `untouched` is why the node must not be changed at all. `problem` is set
     if an error in this program kept the node from being judged. `urgency` is its place in the order of the
-    nodes, None if no event requires a drain. `workflows` is what its workflows do in this pass, None before
-    they ran. `acknowledgements` are the events that should start early.
+    nodes, None if no event requires a drain; `zone` comes next in that order, empty if it is not known.
+    `workflows` is what its workflows do in this pass, None before they ran. `acknowledgements` are the events
+    that should start early.
     """
 
     read: Node
@@ -146,6 +147,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
     of_the_future: bool = False
     problem: str = ""
     urgency: Urgency | None = None
+    zone: str = ""
     instructions: Instructions = Instructions()
     workflows: WorkflowStep | None = None
     acknowledgements: tuple[Acknowledgement, ...] = ()

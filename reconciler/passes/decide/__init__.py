@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 
-from msgspec import Struct, field
-
 from reconciler.model.content import kept_calendars
 from reconciler.model.node import Node
-from reconciler.model.plan import NodePlan, Plan, PlanSettings, ProfileNodes
+from reconciler.model.plan import JudgedEvent, NodePlan, Plan, PlanSettings, ProfileNodes
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import State
 from reconciler.model.schedule import LEAST_URGENT, CaseSchedule
-from reconciler.model.snapshot import Assessment, Ledger, Resting, Snapshot
+from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgraded_pools
 from reconciler.model.writes import LabelsWrite
@@ -26,10 +24,8 @@ from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
 from reconciler.passes.decide.guarding import unguarded
 from reconciler.passes.decide.known import (
-    QueueKey,
     broken,
     common_conditions,
-    last_key,
     look_safely,
     queue_key,
     why_out_of_service,
@@ -50,7 +46,7 @@ from reconciler.passes.decide.reporting import (
     uids_of,
 )
 from reconciler.passes.decide.scheduling import as_held, schedules
-from reconciler.passes.decide.shared_events import events_of_several, together
+from reconciler.passes.decide.shared_events import together
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
@@ -68,7 +64,7 @@ def decide(
     snapshot: Snapshot, assessment: Assessment, settings: Settings, now: datetime, parts: Parts
 ) -> Plan:
     """Return the plan; the same arguments give the same plan. `now` is aware, UTC."""
-    sources, faults = parts.sources, Faults()
+    sources, faults, resting = parts.sources, Faults(), snapshot.aside.groups
     # Needed only where a pass may do something to a VM.
     changes_vms = bool(snapshot.for_settings.machines) or sources.change_vms(settings)
     context = PassContext(
@@ -82,185 +78,198 @@ def decide(
         notice_names=sources.notice_names(settings),
         upgraded=upgraded_pools(snapshot.nodes, faults),
     )
-    fleet = _fleet(context, parts)
-    progress = _progress(fleet, context)
-    fleet = _queue(fleet, context)
-    for node in sorted(fleet.known, key=partial(_turn, context, fleet.ours)):
-        progress.plans[node.name] = decide_safely(node, context, progress, parts)
-    plans = _in_order(fleet, progress, context)
-    shown = _shown(plans, context, fleet)
-    _keep(progress, plans, shown, context)
-    return _plan(plans, shown, fleet, context, progress)
 
-
-class _Fleet(Struct, frozen=True):
-    """What is known of the nodes before the first is decided on.
-
-    `selected` are those of `nodeSelector`, `resting` those of them that were only counted. `marked` are also
-    those that it does not select while they have our record or hints, or an event of a kind that drains, and
-    `known` what is known of those with something to decide or report. `ours` says why a node has a place of
-    ours, `keys` its place in the queue.
-    `common` says which conditions are on most nodes.
-    """
-
-    selected: tuple[Node, ...]
-    resting: tuple[Resting, ...]
-    marked: tuple[Node, ...]
-    known: tuple[NodeFacts, ...]
-    ours: Mapping[str, OurPlace]
-    parts: Parts
-    common: tuple[str, ...] = ()
-    keys: Mapping[str, QueueKey] = field(default_factory=dict)
-
-
-def _fleet(context: PassContext, parts: Parts) -> _Fleet:
-    snapshot, settings, faults = context.snapshot, context.settings, context.faults
-    selected = tuple(
-        node
-        for node in snapshot.nodes
-        if faults.of(node.name, "it may be selected", partial(settings.in_fleet, node.labels), True)
-    )
-    names = {node.name for node in selected}
-    marked = tuple(
-        node
-        for node in snapshot.nodes
-        if node.name in names
-        or faults.of(
-            node.name, "it may have something to report", partial(_is_marked, node, context, parts), True
-        )
-    )
-    looked = [look_safely(node, context, parts) for node in marked]
+    # What is known of the nodes of `nodeSelector`, and of those with our record or hints, or an event of a
+    # kind that drains, that it does not select. Those that rest are only counted.
+    selected = tuple(node for node in snapshot.nodes if settings.in_fleet(node.labels))
+    resting = tuple(part for part in resting if settings.in_fleet(part.node.labels))
+    looked = (look_safely(node, context, parts) for node in snapshot.nodes)
     known = tuple(facts for facts in looked if facts is not None)
-    resting = tuple(part for part in snapshot.aside.groups if settings.in_fleet(part.node.labels))
-    shared = faults.step("events of several VMs are not known", lambda: events_of_several(known, context), {})
-    ours = {facts.name: place for facts in known if (place := _place(facts, faults)) is not None}
-    if shared:
-        places = count_places(selected, ours, settings.budget, context.now, (), faults).beside(resting)
-        known = faults.step(
-            "nodes of one event do not wait for each other",
-            lambda: together(known, shared, places, ours, context, parts),
-            known,
+    # Unknown is not healthy: a node whose place is not known keeps it.
+    unknown = OurPlace("an error in this program")
+    places_of_ours = {
+        facts.name: faults.of(
+            facts.name, "whether it is in maintenance is not known", partial(_our_place, facts), unknown
         )
+        for facts in known
+    }
+    ours = {name: place for name, place in places_of_ours.items() if place is not None}
+    known = faults.step(
+        "nodes of one event do not wait for each other",
+        lambda: together(known, selected, resting, ours, context, parts),
+        known,
+    )
     common = faults.step(
         "conditions on most nodes are not known",
         lambda: common_conditions(known, selected, resting, context),
         {},
     )
-    if common:
-        known = tuple(
-            replace(facts, judged=tuple(beside_most(judged, common, context.now) for judged in facts.judged))
-            for facts in known
-        )
     older = snapshot.reconciler.yields_to
-    if older:
-        known = tuple(
-            replace(facts, judged=tuple(beside_older(judged, older, context.now) for judged in facts.judged))
-            for facts in known
-        )
-    return _Fleet(selected, resting, marked, known, ours, parts, common=tuple(common.values()))
+    if common or older:
+        known = tuple(replace(facts, judged=_beside(facts.judged, common, older, now)) for facts in known)
 
-
-def _progress(fleet: _Fleet, context: PassContext) -> Progress:
-    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, context.faults
+    # The places of the budget, and when each drain starts.
     read = snapshot.ledger.believed(context.times)
     missing = faults.step(
         "no replacement is missed",
-        lambda: still_missing(read.replaced, fleet.selected, settings.budget, now, fleet.resting),
+        lambda: still_missing(read.replaced, selected, settings.budget, now, resting),
         read.replaced,
     )
-    ledger = _spaced(read, settings, context.fastest.replace(microsecond=0))
-    places = count_places(fleet.selected, fleet.ours, settings.budget, now, missing, faults)
-    places = places.beside(fleet.resting)
-    deciders = fleet.parts.deciders(fleet.known, context)
+    spaced = settings.budget.spacing > timedelta()
+    ledger = read
+    if read.unread and spaced:
+        # The last start was before now, so a whole spacing from now keeps the spacing. The ledger is written,
+        # so the wait begins once.
+        ledger = replace(read, last_start=context.fastest.replace(microsecond=0), unread="")
+    places = count_places(selected, ours, settings.budget, now, missing, faults).beside(resting)
+    deciders = parts.deciders(known, context)
     nothing: Mapping[str, CaseSchedule] = {}
     planned = faults.step(
         "no start is planned",
-        lambda: with_prospects(schedules(fleet.known, places, ledger, context), fleet.known, context),
+        lambda: with_prospects(schedules(known, places, ledger, context), known, context),
         nothing,
     )
-    holders = [drain for drain in snapshot.drains.values() if holds_slot(drain)]
-    return Progress(
+    slots = [drain.slot for drain in snapshot.drains.values() if holds_slot(drain)]
+    progress = Progress(
         places,
         replace(ledger, replaced=missing),
-        pools=pools_in_replacement(fleet.known, context),
-        holding={facts.name for facts in fleet.known if holds_slot(snapshot.drains.get(facts.name))},
+        pools=pools_in_replacement(known, context),
+        holding={facts.name for facts in known if holds_slot(snapshot.drains.get(facts.name))},
         schedules=dict(planned),
         deciders=deciders,
-        slot_free_at=earliest_after(
-            now, (drain.slot.blocked_at for drain in holders if drain.slot.blocked_at)
+        slot_free_at=earliest_after(now, (slot.blocked_at for slot in slots if slot.blocked_at)),
+    )
+
+    # The nodes, one after the other. Each with a fault is one that can't be judged.
+    by_name = {facts.name: facts for facts in known}
+    for node in snapshot.nodes:
+        problem = faults.nodes.get(node.name)
+        if problem and not (node.name in by_name and by_name[node.name].problem):
+            by_name[node.name] = broken(node, context, problem)
+    own_node = snapshot.itself.node
+    keys = {name: queue_key(facts, own_node) for name, facts in by_name.items()}
+    in_queue = sorted(by_name.values(), key=lambda facts: keys[facts.name])
+
+    def turn(facts: NodeFacts) -> tuple[bool, bool, bool, int]:
+        # Nodes in maintenance first: their places and slots are counted before another node needs one. Those
+        # with fewer attempts come first: a process that lives for a minute would never come to the others.
+        # Those that the platform has started come last: they need no place, and may take none from others.
+        waits = facts.name not in ours
+        struck = waits and any(judged.struck for judged in facts.judged)
+        return (waits, struck, facts.name == own_node, facts.attempts)
+
+    for facts in sorted(in_queue, key=turn):
+        progress.plans[facts.name] = decide_safely(facts, context, progress, parts)
+
+    # What is reported, by urgency, with the plans of nodes that rest.
+    decided = [_with_schedule(progress.plans[facts.name], facts, progress, context) for facts in in_queue]
+    rested = snapshot.aside.plans
+    reported = sorted(
+        (*filter(is_reported, decided), *rested.values()),
+        key=lambda plan: (
+            keys.get(plan.node) or (plan.node == own_node, LEAST_URGENT.key, plan.zone, plan.node)
+        ),
+    )
+    plans = (*reported, *orphaned_drains(snapshot, keys.keys() | rested.keys()))
+
+    # What other tools are shown.
+    nodes = {node.name: node for node in snapshot.nodes}
+    nodes |= {name: snapshot.aside.nodes[name] for name in rested}
+    fleet = Fleet(plans, nodes, settings, now, snapshot)
+    shown = faults.step(
+        "objects for other tools are not changed",
+        lambda: parts.object_changes(snapshot.for_settings.published, fleet, snapshot.ledger.published),
+        ObjectChanges(signs=snapshot.ledger.published),
+    )
+    labels_of = faults.step("no labels are changed", lambda: parts.labels(fleet), None)
+    writes = shown.writes
+    if labels_of is not None:
+        writes = (*writes, *islice(_label_writes(selected, labels_of, settings), LABELS_AT_MOST))
+
+    # What later passes have to know.
+    asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
+    kept = replace(
+        progress.ledger,
+        memories={**progress.ledger.memories, **asked} if asked else progress.ledger.memories,
+        published=shown.signs,
+        lasted=lasted(snapshot.ledger.lasted, progress.plans.values(), context.second),
+        calendars=kept_calendars(settings.calendar_places(), snapshot.for_settings.calendars),
+        undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
+    )
+
+    # When the plan changes next by time alone. A node that waits, and is out of service itself, needs a place
+    # of its own once it no longer counts; one that we replaced no longer holds its place.
+    waiting = (name for name, plan in progress.plans.items() if plan.after is State.REQUIRED)
+    eases_at = progress.places.eases_at
+    eases = eases_at is not None and not progress.places.holders.keys().isdisjoint(waiting)
+    next_change = earliest_after(
+        now,
+        (
+            *moments(plans, now),
+            *snapshot.aside.moments,
+            *expiries(in_queue),
+            *sources.changes(snapshot.memories, now),
+            *(machine.at + settings.budget.ignore.not_ready_for for machine in kept.replaced),
+            *((eases_at,) if eases and eases_at is not None else ()),
+            *shown.moments,
         ),
     )
 
-
-def _queue(fleet: _Fleet, context: PassContext) -> _Fleet:
-    """Return the fleet with its nodes by urgency; each with a fault is one that can't be judged."""
-    keys = {
-        facts.name: context.faults.of(
-            facts.name,
-            "its place in the queue is not known",
-            partial(queue_key, facts, context.snapshot.itself.node),
-            last_key(facts.name),
-        )
-        for facts in fleet.known
-    }
-    known = _with_faults(fleet.known, fleet.marked, context)
-    keys = {facts.name: keys.get(facts.name) or last_key(facts.name) for facts in known}
-    return replace(fleet, known=tuple(sorted(known, key=lambda facts: keys[facts.name])), keys=keys)
-
-
-def _turn(
-    context: PassContext, ours: Mapping[str, OurPlace], facts: NodeFacts
-) -> tuple[bool, bool, bool, int]:
-    """Return the sort key of a node in this pass.
-
-    Nodes in maintenance first: their places and slots are counted before another node needs one. Those with
-    fewer attempts come first: a process that lives for a minute would never come to the others. Those that
-    the platform has started come last: they need no place, and may take none from the others.
-    """
-    waits = facts.name not in ours
-    struck = waits and any(judged.struck for judged in facts.judged)
-    return (waits, struck, facts.name == context.snapshot.itself.node, facts.attempts)
-
-
-def _in_order(fleet: _Fleet, progress: Progress, context: PassContext) -> tuple[NodePlan, ...]:
-    """Return all plans that are reported, by urgency, with those of nodes that rest."""
-    keys = fleet.keys
-    rested: Mapping[str, NodePlan] = context.snapshot.aside.plans
-    own_node = context.snapshot.itself.node
-
-    def key(plan: NodePlan) -> QueueKey:
-        return keys.get(plan.node) or (plan.node == own_node, LEAST_URGENT.key, plan.zone, plan.node)
-
-    decided = []
-    for facts in fleet.known:
-        plan = _with_schedule(progress.plans[facts.name], progress.schedules.get(facts.name), context.now)
-        what = f"node {facts.name}: whether it is guarded is not known"
-        why, _ = guarded(what, partial(unguarded, facts, plan, context), None)
-        if why is not None:
-            # Nobody ends its case, so nobody knows when it is back.
-            schedule = plan.schedule
-            if schedule is not None and schedule.started:
-                schedule = replace(schedule, ends=None)
-            plan = replace(plan, unguarded=why, schedule=schedule)
-        decided.append(plan)
-    reported = sorted((*filter(is_reported, decided), *rested.values()), key=key)
-    return (*reported, *orphaned_drains(context.snapshot, keys.keys() | rested.keys()))
-
-
-def _shown(plans: tuple[NodePlan, ...], context: PassContext, fleet: _Fleet) -> ObjectChanges:
-    snapshot, nodes = context.snapshot, {node.name: node for node in context.snapshot.nodes}
-    nodes |= {name: snapshot.aside.nodes[name] for name in snapshot.aside.plans}
-    shown = Fleet(plans, nodes, context.settings, context.now, snapshot)
-    changes = context.faults.step(
-        "objects for other tools are not changed",
-        lambda: fleet.parts.object_changes(snapshot.for_settings.published, shown, snapshot.ledger.published),
-        ObjectChanges(signs=snapshot.ledger.published),
+    holds = holds_of_people(snapshot, now)
+    answers, reconciler, profiles = faults.step(
+        "the answers of the sources, the nodes of profiles, and what the settings guard are not known",
+        lambda: (source_states(context), _covering(context), _profiles(selected, resting, context, progress)),
+        ((), snapshot.reconciler, ()),
     )
-    labels_of = context.faults.step("no labels are changed", lambda: fleet.parts.labels(shown), None)
-    if labels_of is None:
-        return changes
-    labels = islice(_label_writes(fleet.selected, labels_of, context.settings), LABELS_AT_MOST)
-    return replace(changes, writes=(*changes.writes, *labels))
+    notes_of_ledger = []
+    if read.unread:
+        counts = "; budget.spacing counts from now" if spaced else ""
+        notes_of_ledger.append(f"the last start in the ledger can't be read: {read.unread}{counts}")
+    managed = sum(1 for node in selected if settings.manages(node.labels))
+    return Plan(
+        now=now,
+        mode=settings.mode.value,
+        nodes=plans,
+        managed=managed + sum(part.count for part in resting if settings.manages(part.node.labels)),
+        budget=progress.places.use(),
+        ledger=kept if kept != snapshot.ledger else None,
+        notes=(
+            *common.values(),
+            *notes_of_ledger,
+            *(hold.words("") for hold in holds),
+            *of_the_future(in_queue, read != snapshot.ledger),
+            *faults.steps,
+            *notes(snapshot, selected, context, resting),
+            *not_installed(context),
+        ),
+        next_change=next_change,
+        publications=writes,
+        settings=PlanSettings(
+            settings.version,
+            settings.time_zone.key,
+            snapshot.for_settings.calendars,
+            settings.keys.prefix,
+            settings.rejected,
+        ),
+        unseen=snapshot.problems.unseen,
+        uids=uids_of(snapshot),
+        labels={plan.node: nodes[plan.node].labels for plan in plans if plan.node in nodes},
+        fleet=fleet_nodes(snapshot, settings),
+        sources=answers,
+        reconciler=reconciler,
+        disagreement=snapshot.disagreement,
+        holds=holds,
+        profiles=profiles,
+    )
+
+
+def _beside(
+    events: tuple[JudgedEvent, ...], common: Mapping[str, str], older: str, now: datetime
+) -> tuple[JudgedEvent, ...]:
+    """Return the events; they wait while their condition is on most nodes, or an older reconciler acts."""
+    if common:
+        events = tuple(beside_most(judged, common, now) for judged in events)
+    return tuple(beside_older(judged, older, now) for judged in events) if older else events
 
 
 def _label_writes(nodes: Iterable[Node], labels_of: LabelsOf, settings: Settings) -> Iterator[LabelsWrite]:
@@ -272,88 +281,25 @@ def _label_writes(nodes: Iterable[Node], labels_of: LabelsOf, settings: Settings
             yield LabelsWrite(node.name, node.uid, changed)
 
 
-def _keep(progress: Progress, plans: Iterable[NodePlan], shown: ObjectChanges, context: PassContext) -> None:
-    """Put into the ledger what later passes have to know."""
-    memories = context.snapshot.memories.items()
-    asked = {name: memory for name, memory in memories if memory != Memory()}
-    ledger = progress.ledger
-    progress.ledger = replace(
-        ledger,
-        memories={**ledger.memories, **asked} if asked else ledger.memories,
-        published=shown.signs,
-        lasted=lasted(context.snapshot.ledger.lasted, progress.plans.values(), context.second),
-        calendars=kept_calendars(context.settings.calendar_places(), context.snapshot.for_settings.calendars),
-        undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
-    )
-
-
-def _plan(
-    plans: tuple[NodePlan, ...], shown: ObjectChanges, fleet: _Fleet, context: PassContext, progress: Progress
-) -> Plan:
-    snapshot, settings, now, faults = context.snapshot, context.settings, context.now, context.faults
-    answers = faults.step("the answers of the sources are not counted", lambda: source_states(context), ())
-    believed = snapshot.ledger.believed(context.times)
-    holds = holds_of_people(snapshot, now)
-    labels = {node.name: node.labels for node in snapshot.nodes}
-    labels |= {name: snapshot.aside.nodes[name].labels for name in snapshot.aside.plans}
-    return Plan(
-        now=now,
-        mode=settings.mode.value,
-        nodes=plans,
-        managed=_managed(fleet, context),
-        budget=progress.places.use(),
-        ledger=progress.ledger if progress.ledger != snapshot.ledger else None,
-        notes=(
-            *fleet.common,
-            *_unspaced(believed, settings),
-            *(hold.words("") for hold in holds),
-            *of_the_future(fleet.known, believed != snapshot.ledger),
-            *faults.steps,
-            *notes(snapshot, fleet.selected, context, fleet.resting),
-            *not_installed(context),
-        ),
-        next_change=_next_change(plans, shown, fleet, context, progress),
-        publications=shown.writes,
-        settings=PlanSettings(
-            settings.version,
-            settings.time_zone.key,
-            snapshot.for_settings.calendars,
-            settings.keys.prefix,
-            settings.rejected,
-        ),
-        unseen=snapshot.problems.unseen,
-        uids=uids_of(snapshot),
-        labels={plan.node: labels[plan.node] for plan in plans if plan.node in labels},
-        fleet=fleet_nodes(snapshot, settings),
-        sources=answers,
-        reconciler=faults.step(
-            "what the settings guard is not known", lambda: _covering(context), snapshot.reconciler
-        ),
-        disagreement=snapshot.disagreement,
-        holds=holds,
-        profiles=faults.step(
-            "the nodes of the profiles are not counted", lambda: _profiles(fleet, context, progress), ()
-        ),
-    )
-
-
-def _profiles(fleet: _Fleet, context: PassContext, progress: Progress) -> tuple[ProfileNodes, ...]:
+def _profiles(
+    selected: Iterable[Node], resting: Iterable[Resting], context: PassContext, progress: Progress
+) -> tuple[ProfileNodes, ...]:
     """Count the nodes of each workflow by their states: those that rest are operational."""
     settings = context.settings
     if not settings.profile_names:
         return ()
     counts: Counter[tuple[str, State | None]] = Counter()
 
-    def selected(node: Node) -> frozenset[str]:
+    def chosen(node: Node) -> frozenset[str]:
         return settings.profiles_of(node.labels) if settings.manages(node.labels) else frozenset()
 
-    for node in fleet.selected:
+    for node in selected:
         plan = progress.plans.get(node.name)
         states = {report.profile: report.after for report in plan.workflows} if plan is not None else {}
-        counts.update((name, states.get(name)) for name in selected(node))
-    for resting in fleet.resting:
-        for name in selected(resting.node):
-            counts[name, State.OPERATIONAL] += resting.count
+        counts.update((name, states.get(name)) for name in chosen(node))
+    for part in resting:
+        for name in chosen(part.node):
+            counts[name, State.OPERATIONAL] += part.count
     return tuple(
         ProfileNodes(name, state, counts[name, state])
         for name in settings.profile_names
@@ -375,34 +321,6 @@ def _covering(context: PassContext) -> Reconciler:
     return replace(acts, seen=seen, lost=seen.shown(context.now))
 
 
-def _managed(fleet: _Fleet, context: PassContext) -> int:
-    settings = context.settings
-    managed = (
-        context.faults.of(node.name, "it may be managed", partial(settings.manages, node.labels), False)
-        for node in fleet.selected
-    )
-    resting = (part.count for part in fleet.resting if settings.manages(part.node.labels))
-    return sum(managed) + sum(resting)
-
-
-def _next_change(
-    plans: tuple[NodePlan, ...], shown: ObjectChanges, fleet: _Fleet, context: PassContext, progress: Progress
-) -> datetime | None:
-    """Return when the plan changes next by time alone (UTC), None if it does not."""
-    return earliest_after(
-        context.now,
-        (
-            *moments(plans, context.now),
-            *context.snapshot.aside.moments,
-            *expiries(fleet.known),
-            *fleet.parts.sources.changes(context.snapshot.memories, context.now),
-            *_eased(progress.ledger, context.settings),
-            *_turns(progress),
-            *shown.moments,
-        ),
-    )
-
-
 def earliest_after(now: datetime, moments: Iterable[datetime]) -> datetime | None:
     """Return the earliest moment after now (UTC), None without one.
 
@@ -411,75 +329,29 @@ def earliest_after(now: datetime, moments: Iterable[datetime]) -> datetime | Non
     return min((moment for moment in moments if moment > now), default=None)
 
 
-def _with_schedule(plan: NodePlan, schedule: CaseSchedule | None, now: datetime) -> NodePlan:
-    """Return the plan with its schedule. A drain that begins in this pass is no plan any more."""
+def _with_schedule(plan: NodePlan, facts: NodeFacts, progress: Progress, context: PassContext) -> NodePlan:
+    """Return the plan with its schedule, and why nobody guards the node, if so."""
+    schedule = progress.schedules.get(plan.node)
     if not plan.drain_begins:
         # A node that was left alone in this pass has no answers of checks.
-        schedule = as_held(schedule, plan.holds if plan.before is State.REQUIRED else (), now)
-    if schedule is not None and plan.drain_begins:
+        schedule = as_held(schedule, plan.holds if plan.before is State.REQUIRED else (), context.now)
+    elif schedule is not None:
+        # A drain that begins in this pass is no plan any more.
         because = schedule.because if schedule.by_pods else "its drain begins now"
         schedule = replace(schedule, because=because, started=True)
-    return replace(plan, schedule=schedule)
+    plan = replace(plan, schedule=schedule)
+    what = f"node {facts.name}: whether it is guarded is not known"
+    why, _ = guarded(what, partial(unguarded, facts, plan, context), None)
+    if why is None:
+        return plan
+    # Nobody ends its case, so nobody knows when it is back.
+    if schedule is not None and schedule.started:
+        schedule = replace(schedule, ends=None)
+    return replace(plan, unguarded=why, schedule=schedule)
 
 
-def _is_marked(node: Node, context: PassContext, parts: Parts) -> bool:
-    keys = context.keys
-    if keys.record in node.annotations or parts.outlived(node, keys.prefix).any:
-        return True
-    events = context.assessment.of(node.name).events
-    policies = context.settings.policies(node.labels) if events else None
-    meant = (policies[event.kind, event.condition] for event in events) if policies is not None else ()
-    return any(policy is not None and policy.drain for policy in meant)
-
-
-def _has_place(node: NodeFacts) -> OurPlace | None:
+def _our_place(node: NodeFacts) -> OurPlace | None:
     hold = node.instructions.hold
     because = why_out_of_service(node.record, stopped=hold is not None and hold.stops)
     taken = taken_for_good(node.case)
     return OurPlace(because, taken[1] if taken is not None else None) if because else None
-
-
-def _place(node: NodeFacts, faults: Faults) -> OurPlace | None:
-    what = "whether it is in maintenance is not known"
-    # Unknown is not healthy: it keeps its place.
-    return faults.of(node.name, what, partial(_has_place, node), OurPlace("an error in this program"))
-
-
-def _with_faults(seen: Sequence[NodeFacts], nodes: Iterable[Node], context: PassContext) -> list[NodeFacts]:
-    """Return what was seen, with each node that has a fault as one that can't be judged."""
-    known = {facts.name: facts for facts in seen}
-    found = dict(known)
-    for node in nodes:
-        problem = context.faults.nodes.get(node.name)
-        if problem and not (node.name in known and known[node.name].problem):
-            found[node.name] = broken(node, context, problem)
-    return list(found.values())
-
-
-def _spaced(ledger: Ledger, settings: Settings, now: datetime) -> Ledger:
-    """Return the ledger with a last start for the spacing, also where it could not be read.
-
-    The last start was before now, so a whole spacing from now keeps the spacing. The ledger is written, so
-    the wait begins once.
-    """
-    if not ledger.unread or settings.budget.spacing <= timedelta():
-        return ledger
-    return replace(ledger, last_start=now, unread="")
-
-
-def _unspaced(ledger: Ledger, settings: Settings) -> Iterator[str]:
-    if ledger.unread:
-        counts = "" if settings.budget.spacing <= timedelta() else "; budget.spacing counts from now"
-        yield f"the last start in the ledger can't be read: {ledger.unread}{counts}"
-
-
-def _turns(progress: Progress) -> Iterable[datetime]:
-    """Yield when a node that waits, and is out of service itself, needs a place of its own."""
-    eases_at, holders = progress.places.eases_at, progress.places.holders
-    waiting = (name for name, plan in progress.plans.items() if plan.after is State.REQUIRED)
-    return () if eases_at is None or holders.keys().isdisjoint(waiting) else (eases_at,)
-
-
-def _eased(ledger: Ledger, settings: Settings) -> Iterable[datetime]:
-    """Yield when a node that we replaced no longer holds its place."""
-    return (machine.at + settings.budget.ignore.not_ready_for for machine in ledger.replaced)

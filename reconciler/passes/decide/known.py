@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from functools import partial
 
 from reconciler.model.event import Answer
 from reconciler.model.holds import LOOKED_AFTER, NOT_CLAIMED, RECORD_READABLE
@@ -34,13 +33,21 @@ _NOTHING: Mapping[str, str] = {}
 def look_safely(
     node: Node, context: PassContext, parts: Parts, in_vain: Mapping[str, str] = _NOTHING
 ) -> NodeFacts | None:
-    """Return what `look` does; where that fails, or something failed before, the node with the problem."""
-    problem = context.snapshot.problems.nodes.get(node.name) or context.assessment.of(node.name).problem
-    if not problem:
-        try:
+    """Return what `look` does; where that fails, or something failed before, the node with the problem.
+
+    None also for a node that `nodeSelector` does not select, without our record or hints, and without an
+    event of a kind that drains.
+    """
+    assessment = context.assessment.of(node.name)
+    problem = context.snapshot.problems.nodes.get(node.name) or assessment.problem
+    try:
+        selected = context.settings.in_fleet(node.labels)
+        if not selected and not _is_marked(node, assessment, context.settings, parts):
+            return None
+        if not problem:
             return look(node, context, parts, in_vain)
-        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-            problem = internal(f"node {node.name} can't be judged", error)
+    except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+        problem = problem or internal(f"node {node.name} can't be judged", error)
     return broken(node, context, problem)
 
 
@@ -52,7 +59,7 @@ def common_conditions(
     A condition that the settings name, and that is on more than half of the managed nodes, is more likely
     a mistake in the settings than a fault of each node. Nodes on which it means nothing are not counted.
     """
-    settings, faults = context.settings, context.faults
+    settings = context.settings
 
     def drained_by(condition: str, node: Node) -> bool:
         policy = settings.policies(node.labels).of_condition(condition)
@@ -65,10 +72,7 @@ def common_conditions(
                 on.setdefault(condition, []).append(facts)
     common: dict[str, str] = {}
     for condition, nodes in on.items():
-        of = sum(
-            faults.of(node.name, "a condition may drain it", partial(drained_by, condition, node), True)
-            for node in selected
-        )
+        of = sum(drained_by(condition, node) for node in selected)
         of += sum(part.count for part in resting if drained_by(condition, part.node))
         if not is_on_most(len(nodes), of):
             continue
@@ -116,12 +120,9 @@ def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Par
         return False
     if not assessment.events:
         return True
-    policies = settings.policies(node.labels)
-    meant = (policies[event.kind, event.condition] for event in assessment.events)
-    drains = any(policy is not None and policy.drain for policy in meant)
     # What a service says of an event may change by time alone.
     here = all(source.startswith(CONDITION) for event in assessment.events for source in event.sources)
-    return here and not drains
+    return here and not _may_drain(node, assessment, settings)
 
 
 def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
@@ -137,6 +138,21 @@ def _has_signs(node: Node, assessment: NodeAssessment, settings: Settings, parts
         or not node.annotations.keys().isdisjoint(keys.instructions)
         or is_adoptable(node, settings)
     )
+
+
+def _is_marked(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
+    """Whether a node that the settings do not select has our record or hints, or an event that drains."""
+    keys = settings.keys.names
+    if keys.record in node.annotations or parts.outlived(node, keys.prefix).any:
+        return True
+    return bool(assessment.events) and _may_drain(node, assessment, settings)
+
+
+def _may_drain(node: Node, assessment: NodeAssessment, settings: Settings) -> bool:
+    """Whether an event of the node is of a kind that drains."""
+    policies = settings.policies(node.labels)
+    meant = (policies[event.kind, event.condition] for event in assessment.events)
+    return any(policy is not None and policy.drain for policy in meant)
 
 
 def look(
@@ -171,7 +187,7 @@ def look(
     judged = tuple(
         judge(event, node, settings, snapshot.remediator, context.now, means) for event in assessment.events
     )
-    facts = replace(facts, judged=judged)
+    facts = replace(facts, judged=judged, zone=node.zone)
     if unreadable:
         return facts
     hidden, gone = cases.unreported(facts.case, judged, assessment, context.reading_names.__contains__)
@@ -216,12 +232,7 @@ QueueKey = tuple[bool, tuple[bool, bool, datetime, int], str, str]
 
 def queue_key(node: NodeFacts, own_node: str | None) -> QueueKey:
     """Return the sort key of a node: our own node goes last, then by urgency, zone and name."""
-    return (node.name == own_node, (node.urgency or LEAST_URGENT).key, node.read.zone, node.name)
-
-
-def last_key(name: str) -> QueueKey:
-    """Return the sort key of a node of which nothing else is known."""
-    return (False, LEAST_URGENT.key, "", name)
+    return (node.name == own_node, (node.urgency or LEAST_URGENT).key, node.zone, node.name)
 
 
 def _why_untouched(node: NodeFacts, unreadable: str, settings: Settings) -> Hold | None:

@@ -6,14 +6,16 @@ not all of them fit the budget at a time, the others would stand empty until its
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.moments import to_text
+from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
+from reconciler.model.snapshot import Resting
 from reconciler.model.values import replace
 from reconciler.passes.decide.known import look_safely
 from reconciler.passes.node_facts import NodeFacts, PassContext
@@ -21,7 +23,7 @@ from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
 from reconciler.profiles.endings import signals_of
 from reconciler.profiles.instructed import beside_other_vms
-from reconciler.starts.budget import DisruptionBudget
+from reconciler.starts.budget import OurPlace, count_places
 from reconciler.starts.times import NEAR, exempt_beside, first_allowed, start_times
 
 
@@ -32,31 +34,31 @@ class _Begin(Struct, frozen=True):
     because: str = ""
 
 
-def events_of_several(seen: Sequence[NodeFacts], context: PassContext) -> Mapping[str, frozenset[str]]:
-    """Return the nodes of each event that the settings acknowledge, by its ID (casefolded)."""
-    found: dict[str, set[str]] = {}
-    for facts in seen:
-        for judged in _acknowledged(facts):
-            for signal in signals_of(judged.event, facts.assessment.readings):
-                vms = (context.vms.get(name.strip().casefold(), ()) for name in signal.resources)
-                names = {name for nodes in vms for name in nodes}
-                found.setdefault(signal.id.casefold(), {facts.name}).update(names)
-    return {id_: frozenset(names) for id_, names in found.items() if len(names) > 1}
-
-
 def together(
-    seen: Sequence[NodeFacts],
-    events: Mapping[str, frozenset[str]],
-    places: DisruptionBudget,
-    ours: Container[str],
+    seen: tuple[NodeFacts, ...],
+    selected: Sequence[Node],
+    resting: Iterable[Resting],
+    ours: Mapping[str, OurPlace],
     context: PassContext,
     parts: Parts,
 ) -> tuple[NodeFacts, ...]:
     """Return the nodes, of which those of an event of several begin early only together with the others.
 
-    `events` are the nodes of each such event. `places` are those of the budget, and `ours` the nodes that
-    hold one because of us.
+    `selected` and `resting` are all that the budget counts, and `ours` hold a place because of us.
     """
+    # The nodes of each event that the settings acknowledge, by its ID (casefolded).
+    events: dict[str, set[str]] = {}
+    for facts in seen:
+        for event in _acknowledged(facts):
+            for signal in signals_of(event.event, facts.assessment.readings):
+                vms = (context.vms.get(name.strip().casefold(), ()) for name in signal.resources)
+                names = {name for nodes in vms for name in nodes}
+                events.setdefault(signal.id.casefold(), {facts.name}).update(names)
+    events = {id_: names for id_, names in events.items() if len(names) > 1}
+    if not events:
+        return seen
+    budget = context.settings.budget
+    places = count_places(selected, ours, budget, context.now, (), context.faults).beside(resting)
     by_name = {facts.name: facts for facts in seen}
     in_vain: dict[str, dict[str, str]] = {}
     waits: dict[tuple[str, str], _Begin] = {}
