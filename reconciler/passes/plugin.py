@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from reconciler.model.event import WITHOUT_START, MaintenanceEvent, Reading
+from reconciler.model.case_outcome import reports_start
+from reconciler.model.event import Reading
 from reconciler.model.holds import HoldKind
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
@@ -152,11 +153,7 @@ class NodeAfterPass(Struct, frozen=True):
         events = [judged.event for judged in self.case.present]
         if any(event.started for event in events):
             return True
-        return self.drained and bool(events) and all(_reports_no_start(event) for event in events)
-
-
-def _reports_no_start(event: MaintenanceEvent) -> bool:
-    return bool(event.condition) or set(event.sources) <= WITHOUT_START
+        return self.drained and bool(events) and not any(reports_start(event) for event in events)
 
 
 class NodeSigns(Struct, frozen=True):

@@ -10,10 +10,10 @@ import pytest
 from msgspec import Struct
 
 import reconciler.run
-from reconciler.model.errors import Late
+from reconciler.model.errors import ClusterError, Conflict, Forbidden, Late
 from reconciler.model.machine import platform
 from reconciler.model.node import Node
-from reconciler.model.outcome import ActionKind, Outcome, Result
+from reconciler.model.outcome import ActionKind, Outcome, Place, Result
 from reconciler.model.plan import Hold, Notice, Plan
 from reconciler.model.ports import Outside
 from reconciler.model.tasks import Clients
@@ -46,12 +46,25 @@ class Lift(Struct, frozen=True):
         platform("crane", clients).perform(self)
 
 
+class Reserve(Lift, frozen=True):
+    """Reserve the crane before the node's patch says that it is lifted."""
+
+    action: ClassVar[ActionKind] = ActionKind("reserve", "reserve the crane", Place.BEFORE)
+
+    def perform(self, clients: Clients) -> None:
+        crane = platform("crane", clients)
+        assert isinstance(crane, Crane)
+        crane.reserve(self)
+
+
 class Crane:
     """Takes requests, and has nothing to say as a source."""
 
     def __init__(self, there: World) -> None:
         self.there = there
         self.lifted: list[str] = []
+        self.reserved: list[str] = []
+        self.error: ClusterError | None = None
 
     def ask(self, scopes: Any) -> tuple[Any, ...]:
         return ()
@@ -59,6 +72,12 @@ class Crane:
     def perform(self, request: Lift, /) -> None:
         assert self.there.cluster.nodes[request.node].annotations[MARK] == "heavy"
         self.lifted.append(request.node)
+
+    def reserve(self, request: Reserve) -> None:
+        assert MARK not in self.there.cluster.nodes[request.node].annotations
+        if self.error is not None:
+            raise self.error
+        self.reserved.append(request.node)
 
 
 def read(outside: Outside, observed: Observed) -> Mapping[str, Any]:
@@ -118,6 +137,48 @@ def test_a_request_is_not_sent_where_the_patch_is_refused(monkeypatch: pytest.Mo
     crane, _, _ = run(there, monkeypatch, read_nodes=read, signs=signs)
 
     assert crane.lifted == []
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [(None, Result.DONE), (Conflict("taken"), Result.LATER), (Forbidden("no"), Result.FAILED)],
+)
+def test_what_a_feature_does_before_the_patch_of_a_node_decides_about_the_patch(
+    error: ClusterError | None, result: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = world(2)
+    crane = Crane(there)
+    crane.error = error
+    there.clients["crane"] = crane
+
+    def reserving(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+        given = signs(node, standing, context)
+        return replace(given, tasks=(Reserve(node.name), *given.tasks)) if given.tasks else given
+
+    feature = Feature("crane", bears_signs=bears, read_nodes=read, signs=reserving)
+    monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=(*PARTS.features, feature)))
+    _, outcomes = run_pass(there.outside, SETTINGS, there.now)
+
+    done = [name(0)] if error is None else []
+    assert (crane.reserved, crane.lifted) == (done, done)
+    assert [one.result for one in outcomes if one.action == "reserve"] == [result]
+    assert (MARK in there.cluster.nodes[name(0)].annotations) is (error is None)
+
+
+def test_a_request_waits_where_the_process_has_no_client_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = world(2)
+
+    def lifting(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+        return (
+            NodeSigns() if MARK in node.annotations else NodeSigns({MARK: "heavy"}, tasks=(Lift(node.name),))
+        )
+
+    feature = Feature("crane", bears_signs=bears, signs=lifting)
+    monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=(*PARTS.features, feature)))
+    _, outcomes = run_pass(there.outside, SETTINGS, there.now)
+
+    lifts = {(one.result, one.detail) for one in outcomes if one.action == "lift"}
+    assert lifts == {(Result.LATER, "this process does not talk to the cloud")}
 
 
 def test_a_feature_that_fails_to_read_is_a_note_and_harms_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
