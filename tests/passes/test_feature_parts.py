@@ -151,7 +151,7 @@ def test_what_a_feature_does_before_the_patch_of_a_node_decides_about_the_patch(
     crane.error = error
     there.clients["crane"] = crane
 
-    def reserving(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
+    def reserving(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
         given = signs(node, standing, context)
         return replace(given, tasks=(Reserve(node.name), *given.tasks)) if given.tasks else given
 
@@ -168,10 +168,8 @@ def test_what_a_feature_does_before_the_patch_of_a_node_decides_about_the_patch(
 def test_a_request_waits_where_the_process_has_no_client_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     there = world(2)
 
-    def lifting(node: Node, standing: Standing, context: PassContext) -> NodeSigns:
-        return (
-            NodeSigns() if MARK in node.annotations else NodeSigns({MARK: "heavy"}, tasks=(Lift(node.name),))
-        )
+    def lifting(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
+        return NodeSigns({MARK: "heavy"}, tasks=(Lift(node.name),))
 
     feature = Feature("crane", bears_signs=bears, signs=lifting)
     monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=(*PARTS.features, feature)))
