@@ -27,19 +27,19 @@ def _is_of_program(module: str | None) -> bool:
     return (module or "").partition(".")[0] in PROGRAM
 
 
-def _trees(*folders: str, naming: re.Pattern[str] = PRIVATE) -> Iterator[tuple[Path, ast.Module]]:
-    """Yield the files of these folders that name something like this, and their trees."""
+def _trees(*folders: str, naming: re.Pattern[str] = PRIVATE) -> Iterator[tuple[Path, list[ast.AST]]]:
+    """Yield the files of these folders that name something like this, with all nodes of their trees."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
             if naming.search(text):
-                yield path, ast.parse(text)
+                yield path, list(ast.walk(ast.parse(text)))
 
 
-def _made(tree: ast.AST) -> set[str]:
+def _made(nodes: list[ast.AST]) -> set[str]:
     """Return the private names of functions, classes, constants and attributes that a file makes."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
@@ -53,22 +53,21 @@ def _made(tree: ast.AST) -> set[str]:
 class _Names:
     """What the names of a file of tests stand for; `private` are the private names of the program."""
 
-    def __init__(self, tree: ast.Module, private: set[str]) -> None:
-        self._made, self._private = _made(tree), private
+    def __init__(self, nodes: list[ast.AST], private: set[str]) -> None:
+        self._made, self._private = _made(nodes), private
         self._program, self._others = set[str](), set[str]()
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.ImportFrom | ast.Import):
                 of_program = isinstance(node, ast.ImportFrom) and _is_of_program(node.module)
                 names = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
                 (self._program if of_program else self._others).update(names)
-        called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        self._sets = any(ast.unparse(each).endswith(("setattr", "getattr")) for each in called)
-        self._parts = {
-            part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
-        }
+        called = [node.func for node in nodes if isinstance(node, ast.Call)]
+        names = {getattr(each, "attr", "") or getattr(each, "id", "") for each in called}
+        self._sets = not names.isdisjoint({"setattr", "getattr"})
+        self._parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
         # A class of the tests may use its own private names, and not those of a class of the program.
         self._inside: set[ast.AST] = set()
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.ClassDef) and not self._is_of_program(node):
                 self._inside.update(ast.walk(node))
 
@@ -98,14 +97,14 @@ class _Names:
 
 
 def test_no_test_names_a_private_name_of_the_program() -> None:
-    private = {name for _, tree in _trees(*PROGRAM) for name in _made(tree)}
+    private = {name for _, nodes in _trees(*PROGRAM) for name in _made(nodes)}
     assert private
 
     named = [
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}: {name}"
-        for path, tree in _trees("tests", naming=OF_OTHERS)
-        for names in (_Names(tree, private),)
-        for node in ast.walk(tree)
+        for path, nodes in _trees("tests", naming=OF_OTHERS)
+        for names in (_Names(nodes, private),)
+        for node in nodes
         if (name := names.named(node))
     ]
     assert not named, "\n".join([WHAT_TO_DO, *named])
