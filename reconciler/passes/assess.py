@@ -41,23 +41,20 @@ def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     absent: Counter[str] = Counter()
     for node in snapshot.nodes:
         try:
-            found = _assess_node(node.name, snapshot.readings.get(node.name, ()), now, latest)
+            readings = snapshot.readings.get(node.name, ())
+            judged = _limited(tuple(_judge_age(reading, now, latest) for reading in readings))
+            signals = [signal for reading in judged for signal in reading.signals]
+            assessed = NodeAssessment(join(node.name, signals) if signals else (), judged)
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-            found = NodeAssessment(problem=internal(f"node {node.name} can't be assessed", error))
-        nodes[node.name] = found
-        absent.update(absences(found))
+            assessed = NodeAssessment(problem=internal(f"node {node.name} can't be assessed", error))
+        nodes[node.name] = assessed
+        absent.update(absences(assessed))
     return Assessment(nodes, absent)
 
 
-def absences(found: NodeAssessment) -> Iterator[str]:
+def absences(assessed: NodeAssessment) -> Iterator[str]:
     """Yield what is not installed on a node, and why."""
-    return (f"{reading.source}: {reading.because}" for reading in found.readings if not reading.installed)
-
-
-def _assess_node(node: str, readings: tuple[Reading, ...], now: datetime, latest: datetime) -> NodeAssessment:
-    judged = _limited(tuple(_judge_age(reading, now, latest) for reading in readings))
-    signals = [signal for reading in judged for signal in reading.signals]
-    return NodeAssessment(join(node, signals) if signals else (), judged)
+    return (f"{reading.source}: {reading.because}" for reading in assessed.readings if not reading.installed)
 
 
 def _limited(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
@@ -150,7 +147,14 @@ class SignalGroups:
         number = self._by_id.get(signal.id.casefold()) if signal.id else None
         by_id = number is not None
         if number is None:
-            number = self._same_event(signal, kind)
+            # The first group of this kind and date in which the signal's source has no other id.
+            sort = (signal.source, bool(signal.id), signal.not_before is not None)
+            position = kind.passed.get(sort, 0)
+            while position < len(kind.order) and not self._may_join(signal, kind, kind.order[position]):
+                position += 1
+            # Dates only grow, and sources only join: what is passed once can't be joined by a later signal.
+            kind.passed[sort] = position
+            number = kind.order[position] if position < len(kind.order) else None
         if number is None:
             number = len(self.groups)
             self.groups.append([])
@@ -166,16 +170,6 @@ class SignalGroups:
         sources = self._sources[number]
         sources[signal.source] = sources.get(signal.source, False) or bool(signal.id)
         self.groups[number].append(signal)
-
-    def _same_event(self, signal: Signal, kind: _SameKind) -> int | None:
-        """Return the first group of this kind and date in which the signal's source has no other id."""
-        sort = (signal.source, bool(signal.id), signal.not_before is not None)
-        position = kind.passed.get(sort, 0)
-        while position < len(kind.order) and not self._may_join(signal, kind, kind.order[position]):
-            position += 1
-        # Dates only grow, and sources only join: what is passed once can't be joined by a later signal.
-        kind.passed[sort] = position
-        return kind.order[position] if position < len(kind.order) else None
 
     def _may_join(self, signal: Signal, kind: _SameKind, number: int) -> bool:
         with_id = self._sources[number].get(signal.source)

@@ -8,7 +8,7 @@ from reconciler.drain.refusal import with_unplaced
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.errors import ClusterError
 from reconciler.model.ports import ClusterReader
-from reconciler.model.problems import guarded
+from reconciler.model.problems import internal
 from reconciler.model.values import replace
 
 
@@ -20,20 +20,19 @@ def with_causes(drains: Mapping[str, DrainProgress], reader: ClusterReader) -> d
     blocked = {one.budget for drain in drains.values() for one in drain.blockers if one.budget}
     if not blocked:
         return dict(drains)
-
-    def causes() -> dict[str, str]:
-        try:
-            unplaced = reader.unplaced()
-            budgets = reader.budgets() if any(pod.unplaced for pod in unplaced) else ()
-        except ClusterError:
-            return {}
+    causes: dict[str, str] = {}
+    try:
+        unplaced = reader.unplaced()
+        budgets = reader.budgets() if any(pod.unplaced for pod in unplaced) else ()
         held = [budget for budget in budgets if budget.key in blocked]
-        return {budget.key: budget.unplaced for budget in with_unplaced(held, unplaced)}
-
-    found, _ = guarded("what keeps budgets is not known", causes, dict[str, str]())
+        causes = {budget.key: budget.unplaced for budget in with_unplaced(held, unplaced)}
+    except ClusterError:
+        pass
+    except Exception as error:  # noqa: BLE001 - a cause that is not known changes no drain
+        internal("what keeps budgets is not known", error)
 
     def named(blocker: Blocker) -> Blocker:
-        cause = found.get(blocker.budget)
+        cause = causes.get(blocker.budget)
         return replace(blocker, because=f"{blocker.because}; {cause}") if cause else blocker
 
     return {

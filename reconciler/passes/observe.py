@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
@@ -25,7 +25,6 @@ from reconciler.model.pod import Pod, claims_of
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
     COUNTS,
-    AheadReader,
     Beside,
     ClusterReader,
     EarlyReader,
@@ -55,7 +54,7 @@ from reconciler.model.snapshot import (
 from reconciler.model.values import replace
 from reconciler.model.workflow import upgraded_pools
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import Observed, Source, SourceContext, Wants
+from reconciler.passes.plugin import Observed, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.store import Store
 from reconciler.profiles.judging import is_struck
@@ -130,40 +129,131 @@ def observe(
     with one list for each kind of group, and then those of the nodes with pods of the same group.
     """
     reader, gaps = outside.reader, Gaps(rehearsal is not None)
-    context = _Context(outside, parts, settings, now, gaps, rehearsal not in (None, Rehearsal.PLAIN))
+    context = _Context(outside, parts, settings, now, gaps)
     wants = parts.wants(settings)
-    read = _read_fleet(context, wants, store, rehearsal)
-    ledger, doubts = _in_doubt(_ledger(reader, settings, gaps), now)
-    objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
-    fleet, reports = _look(context, read, ledger, store)
-    of_features, unread_nodes = parts.read_nodes(
-        outside, Observed(fleet.nodes, fleet.records, reports.memories, settings, now)
+    of_nodes = wanted(settings, parts, capacity=rehearsal is Rehearsal.WITH_PREVIEW)
+
+    # The nodes, and what says the same of all of them.
+    if isinstance(reader, EarlyReader):
+        # With an API server that answers slowly, a cordon waits for each read that comes before it.
+        reader.read_ahead(agents=wants.agents, remediator=wants.remediator, server=wants.server)
+    followed = (
+        reader.followed(of_nodes) if store is not None and isinstance(reader, FollowingReader) else None
     )
-    machines = _machines(outside, parts.machine_of, fleet.nodes, reports.readings, fleet.records, settings)
-    busy = _busy(fleet.records, reports.struck, machines)
+    if followed is None:
+        nodes = reader.nodes(of_nodes)
+        followed = Followed({node.name: node for node in nodes}, None)
+    if store is not None:
+        nodes = store.chosen(followed, now)
+    agents = _agents(reader, gaps) if wants.agents else Agents()
+    remediator = _remediator(reader, gaps) if wants.remediator else Remediator()
+    server = ServerVersion()
+    if wants.server:
+        version, problem, _ = _read(reader.server_version, "the version of the API server")
+        server = version or ServerVersion(problem=problem)
+
+    ledger, doubts = _ledger(reader, settings, now, gaps)
+    objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
+
+    # The services, if their time has come. Their answers may wake nodes that rest.
+    fleet = _fleet(context, of_nodes, nodes)
+    every_node = store.all if store is not None else lambda: nodes
+    memories, unpolled = _poll(context, every_node, ledger, fleet.records)
+    readable = SourceContext(settings, now, agents, memories, server)
+    if store is not None:
+        holds = [hold for hold in ledger.holds if not hold.word.ended(now)]
+        # A node that AKS upgrades is out of service, so it does not rest.
+        woken = store.woken(readable, (holds, remediator, upgraded_pools(fleet.nodes, Faults())))
+        fleet = fleet if woken is None else _fleet(context, of_nodes, woken)
+
+    # What the sources say of each node, which nodes the platform has met, and which wait for a drain.
+    readings: dict[str, tuple[Reading, ...]] = {}
+    problems = dict(fleet.problems)
+    struck: list[str] = []
+    waiting: set[str] = set()
+    on = tuple(parts.sources.switched_on(settings))
+    for node in fleet.nodes:
+        record = fleet.records.get(node.name)
+        try:
+            readings[node.name] = tuple(reading for source in on for reading in source.read(node, readable))
+            if is_struck(node, record, readings[node.name], settings):
+                struck.append(node.name)
+            if _may_start(node, record, readings[node.name], settings):
+                waiting.add(node.name)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            readings[node.name] = ()
+            problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
+
+    of_features, unread_nodes = parts.read_nodes(
+        outside, Observed(fleet.nodes, fleet.records, memories, settings, now)
+    )
+    machines = _machines(outside, parts.machine_of, fleet.nodes, readings, fleet.records, settings)
+
+    # The nodes that drain, and those whose pods something else depends on.
+    draining = [name for name, record in fleet.records.items() if record.being_drained or record.keeps_pods]
+    # Pods that a drain has left hold the machine of their node.
+    held = [name for name in machines if name in fleet.records and fleet.records[name].in_maintenance]
+    busy = list(dict.fromkeys((*draining, *struck, *held)))
+
+    namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
     kept = ledger.believed(own_times(now, reader.disagreement())).calendars
-    for_settings, soon, namespaces_problem, notes = _for_settings(context, fleet, reports, busy, wants, kept)
-    begun = _just_begun(outside, fleet.records, now, 0 if soon else _FEW).difference(reports.struck, machines)
+    calendars, unread_calendars = _calendars(outside, settings, kept, now)
+
+    # The nodes that wait for a drain: whether it can end, and which of them it is better to drain together.
+    # A mode that cordons nothing has the time to read, and so has what a person asks for.
+    reads_first = settings.mode is Mode.OBSERVE or rehearsal not in (None, Rehearsal.PLAIN)
+    soon: Set[str] = frozenset() if reads_first else _due_and_new(waiting, fleet, readings, context)
+    groups, ungrouped = _groups(reader, waiting - soon, settings, gaps)
+    ahead = ReadAhead()
+    unread_ahead: tuple[str, ...] = ()
+    if outside.ahead is not None:
+        asked = sorted(waiting.difference(busy, soon), key=lambda name: (_first_date(readings[name]), name))
+        # For those in `soon` there is no time, so this pass reads of no node what was not read before.
+        read = partial(outside.ahead.read, asked, now, drains=bool(busy), asks=not soon)
+        ahead, unread_ahead = guarded("whether drains can end is not known", read, ReadAhead())
+        unread = {**ahead.unread, **dict.fromkeys(soon - set(busy), _NEXT_PASS)}
+        # A preview reads all labels. It must not know more than the passes whose forecast it shows.
+        ahead = replace(ahead, unread=unread, labels=_labels(wants, settings))
+    checks = parts.read_checks(outside, settings)
+
+    begun = _just_begun(outside, fleet.records, now, 0 if soon else _FEW).difference(struck, machines)
     pods, unread_pods = _pods(outside, fleet.nodes, [name for name in busy if name not in begun], gaps)
     return Snapshot(
         nodes=fleet.nodes,
-        readings=reports.readings,
+        readings=readings,
         records=fleet.annotations,
         pods=pods,
         attached=_attached(outside, fleet.records, pods),
-        for_settings=replace(
-            for_settings, machines=machines, published=objects, of_features=of_features, server=read.server
+        for_settings=ReadForSettings(
+            namespaces,
+            checks,
+            groups,
+            calendars,
+            ahead,
+            machines=machines,
+            published=objects,
+            of_features=of_features,
+            server=server,
         ),
-        agents=read.agents,
-        remediator=read.remediator,
+        agents=agents,
+        remediator=remediator,
         ledger=ledger,
-        memories=reports.memories,
+        memories=memories,
         disagreement=reader.disagreement(),
         itself=outside.itself,
         reconciler=_beside_others(outside, settings, fleet, store),
         problems=Problems(
-            (*doubts, *unread_objects, *unread_nodes, *reports.notes, *notes, *fleet.notes),
-            {**fleet.problems, **reports.problems},
+            (
+                *doubts,
+                *unread_objects,
+                *unread_nodes,
+                *unpolled,
+                *unread_calendars,
+                *ungrouped,
+                *unread_ahead,
+                *fleet.notes,
+            ),
+            problems,
             unread_pods,
             namespaces_problem,
             tuple(gaps.unseen.values()),
@@ -195,11 +285,15 @@ def _beside_others(outside: Outside, settings: Settings, fleet: _Fleet, store: S
     locks = sorted(named - {"", own.lock})
     if not locks or not own.lock or not isinstance(reader, LockReader):
         return own
-    found = [
-        guarded(f"the lock in namespace {lock} is not read", partial(_other, reader, lock), None)[0]
-        for lock in locks[:_OTHERS]
-    ]
-    return beside(own, (other for other in found if other is not None))
+    others = []
+    for lock in locks[:_OTHERS]:
+        try:
+            others.append(reader.reconciler_of(lock))
+        except ClusterError:
+            continue
+        except Exception as error:  # noqa: BLE001 - what is wrong with another's lock does not stop us
+            internal(f"the lock in namespace {lock} is not read", error)
+    return beside(own, (other for other in others if other is not None))
 
 
 def _selects_ours(rival: Reconciler, settings: Settings, nodes: Iterable[Node]) -> bool:
@@ -219,54 +313,14 @@ def _selects_ours(rival: Reconciler, settings: Settings, nodes: Iterable[Node]) 
     return any(settings.in_fleet(node.labels) and selector.matches(node.labels) for node in nodes)
 
 
-def _other(reader: LockReader, namespace: str) -> Reconciler | None:
-    try:
-        return reader.reconciler_of(namespace)
-    except ClusterError:
-        return None
-
-
 class _Context(Struct, frozen=True):
-    """What a pass reads with; `now` is aware, `gaps` notes what it may not read.
-
-    `asked` is whether a person asks for the plan.
-    """
+    """What a pass reads with; `now` is aware, `gaps` notes what it may not read."""
 
     outside: Outside
     parts: Parts
     settings: Settings
     now: datetime
     gaps: Gaps
-    asked: bool
-
-
-class _Read(Struct, frozen=True):
-    """The nodes that a pass looks at, as they were read, and what says the same of all nodes."""
-
-    nodes: tuple[Node, ...]
-    wanted: Wanted
-    agents: Agents
-    remediator: Remediator
-    server: ServerVersion
-
-
-def _read_fleet(context: _Context, wants: Wants, store: Store | None, rehearsal: Rehearsal | None) -> _Read:
-    reader, gaps = context.outside.reader, context.gaps
-    wanted = _wanted(wants, context.settings, capacity=rehearsal is Rehearsal.WITH_PREVIEW)
-    if isinstance(reader, EarlyReader):
-        # With an API server that answers slowly, a cordon waits for each read that comes before it.
-        reader.read_ahead(agents=wants.agents, remediator=wants.remediator, server=wants.server)
-    followed = reader.followed(wanted) if store is not None and isinstance(reader, FollowingReader) else None
-    if followed is None:
-        nodes = reader.nodes(wanted)
-        followed = Followed({node.name: node for node in nodes}, None)
-    return _Read(
-        store.chosen(followed, context.now) if store is not None else nodes,
-        wanted,
-        _agents(reader, gaps) if wants.agents else Agents(),
-        _remediator(reader, gaps) if wants.remediator else Remediator(),
-        _server_version(reader) if wants.server else ServerVersion(),
-    )
 
 
 class _Fleet(Struct, frozen=True):
@@ -283,14 +337,23 @@ class _Fleet(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def _fleet(context: _Context, read: _Read, nodes: Sequence[Node]) -> _Fleet:
+def _fleet(context: _Context, of_nodes: Wanted, nodes: Sequence[Node]) -> _Fleet:
     reader, settings = context.outside.reader, context.settings
     if isinstance(reader, FollowingReader):
-        nodes = reader.completed(nodes, read.wanted)
+        nodes = reader.completed(nodes, of_nodes)
     # After the nodes were read: their answer too says what time it is.
     times = own_times(context.now, reader.disagreement())
     nodes = tuple(node.believed(times) for node in nodes)
-    annotations, problems = _records(nodes, settings.keys.prefix)
+    annotations: dict[str, Record | Unreadable] = {}
+    problems: dict[str, str] = {}
+    for node in nodes:
+        try:
+            record = record_of(node, settings.keys.prefix)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            problems[node.name] = internal(f"node {node.name}: its record can't be read", error)
+            continue
+        if record is not None:
+            annotations[node.name] = record
     annotations, notes = guarded(
         "hooks are not asked", partial(_with_answers, annotations, nodes, context.outside), annotations
     )
@@ -300,119 +363,12 @@ def _fleet(context: _Context, read: _Read, nodes: Sequence[Node]) -> _Fleet:
     return _Fleet(nodes, annotations, records, problems, notes)
 
 
-def _for_settings(
-    context: _Context,
-    fleet: _Fleet,
-    reports: _Reports,
-    busy: Sequence[str],
-    wants: Wants,
-    kept: Iterable[KeptCalendar],
-) -> tuple[ReadForSettings, frozenset[str], str, tuple[str, ...]]:
-    """Return what only these settings need, see _due_and_new, why the namespaces can't be read, and notes."""
-    outside, settings, now = context.outside, context.settings, context.now
-    namespaces, namespaces_problem = _namespaces(outside.reader, settings, context.gaps)
-    calendars, unread = _calendars(outside, settings, kept, now)
-    waiting = _may_start(fleet.nodes, reports.readings, fleet.records, settings)
-    # A mode that cordons nothing has the time to read, and so has what a person asks for.
-    reads_first = settings.mode is Mode.OBSERVE or context.asked
-    soon = frozenset() if reads_first else _due_and_new(waiting, fleet, reports, context)
-    groups, ungrouped = _groups(outside.reader, waiting - soon, settings, context.gaps)
-    asked = sorted(
-        waiting.difference(busy, soon), key=lambda name: (_first_date(reports.readings[name]), name)
-    )
-    # A preview reads all labels. It must not know more than the passes whose forecast it shows.
-    ahead, unasked = _ahead(outside.ahead, asked, soon, busy, _labels(wants, settings), now)
-    checks = context.parts.read_checks(outside, settings)
-    read = ReadForSettings(namespaces, checks, groups, calendars, ahead)
-    return read, soon, namespaces_problem, (*unread, *ungrouped, *unasked)
-
-
-class _Reports(Struct, frozen=True):
-    """What the sources say of each node, which nodes the platform has met, and problems of single nodes.
-
-    `memories` and `notes` are of the sources that were queried.
-    """
-
-    readings: Mapping[str, tuple[Reading, ...]]
-    struck: Sequence[str]
-    problems: Mapping[str, str]
-    memories: Mapping[str, AnyMemory]
-    notes: tuple[str, ...]
-
-
-def _look(context: _Context, read: _Read, ledger: Ledger, store: Store | None) -> tuple[_Fleet, _Reports]:
-    """Return the nodes of this pass with their records, and what the sources say of them."""
-    settings = context.settings
-    fleet = _fleet(context, read, read.nodes)
-    every = store.all if store is not None else lambda: read.nodes
-    memories, notes = _poll(context, every, ledger, fleet.records)
-    readable = SourceContext(settings, context.now, read.agents, memories, read.server)
-    if store is not None:
-        holds = [hold for hold in ledger.holds if not hold.word.ended(context.now)]
-        # A node that AKS upgrades is out of service, so it does not rest.
-        said = holds, read.remediator, upgraded_pools(fleet.nodes, Faults())
-        woken = store.woken(readable, said)
-        fleet = fleet if woken is None else _fleet(context, read, woken)
-    on = context.parts.sources.switched_on(settings)
-    return fleet, _Reports(*_readings(fleet.nodes, on, readable, fleet.records), memories, notes)
-
-
-def _busy(records: Mapping[str, Record], struck: Iterable[str], machines: Mapping[str, Machine]) -> list[str]:
-    draining = [name for name, record in records.items() if record.being_drained or record.keeps_pods]
-    # Pods that a drain has left hold the machine of their node.
-    held = [name for name in machines if name in records and records[name].in_maintenance]
-    return list(dict.fromkeys((*draining, *struck, *held)))
-
-
-def _readings(
-    nodes: Sequence[Node], on: Iterable[Source], context: SourceContext, records: Mapping[str, Record]
-) -> tuple[dict[str, tuple[Reading, ...]], list[str], dict[str, str]]:
-    readings: dict[str, tuple[Reading, ...]] = {}
-    struck, problems = [], {}
-    for node in nodes:
-        try:
-            readings[node.name] = tuple(reading for source in on for reading in source.read(node, context))
-            if is_struck(node, records.get(node.name), readings[node.name], context.settings):
-                struck.append(node.name)
-        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-            readings[node.name] = ()
-            problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
-    return readings, struck, problems
-
-
-def _ahead(
-    reader: AheadReader | None,
-    asked: Sequence[str],
-    soon: frozenset[str],
-    busy: Sequence[str],
-    labels: frozenset[str],
-    now: datetime,
-) -> tuple[ReadAhead, tuple[str, ...]]:
-    """Return what says whether the drains of the nodes in `asked` can end, and problems.
-
-    For those in `soon` there is no time, so this pass reads of no node what was not read before. `busy` are
-    those whose pods are read anyway.
-    """
-    if reader is None:
-        return ReadAhead(), ()
-    ahead, problems = guarded(
-        "whether drains can end is not known",
-        partial(reader.read, asked, now, drains=bool(busy), asks=not soon),
-        ReadAhead(),
-    )
-    unread = {**ahead.unread, **dict.fromkeys(soon - set(busy), _NEXT_PASS)}
-    return replace(ahead, unread=unread, labels=labels), problems
-
-
 def wanted(settings: Settings, parts: Parts, *, capacity: bool = False) -> Wanted:
     """Return which parts of a node these settings need.
 
     A preview needs all labels, because any of them may matter for a pod's placement.
     """
-    return _wanted(parts.wants(settings), settings, capacity=capacity)
-
-
-def _wanted(of_parts: Wants, settings: Settings, *, capacity: bool) -> Wanted:
+    of_parts = parts.wants(settings)
     return Wanted(
         conditions=of_parts.conditions | {"Ready"},
         annotation_prefix=settings.keys.prefix,
@@ -427,25 +383,20 @@ def _labels(of_parts: Wants, settings: Settings) -> frozenset[str]:
     return of_parts.labels | READ_LABELS | settings.label_keys()
 
 
-def _ledger(reader: ClusterReader, settings: Settings, gaps: Gaps) -> Ledger:
+def _ledger(
+    reader: ClusterReader, settings: Settings, now: datetime, gaps: Gaps
+) -> tuple[Ledger, tuple[str, ...]]:
+    """Return the ledger as it counts, and a note about one that can't be read now."""
     follows = "the last start and earlier answers of polled sources are not known, nor holds of all nodes"
-    found = gaps.read(LEDGER, reader.ledger, follows)
-    if found is not None:
-        return found
-    if settings.budget.spacing <= timedelta():
-        return Ledger()
-    # Nobody knows when the last drain started, so no drain may start now.
-    return Ledger(unread=f"needs {gaps.unseen[LEDGER].needs}")
-
-
-def _in_doubt(ledger: Ledger, now: datetime) -> tuple[Ledger, tuple[str, ...]]:
-    """Return the ledger as it counts, and a note about one that can't be read now.
-
-    A hold that has ended since the last read may have been extended, so it still holds its nodes.
-    """
-    if ledger.as_of is None:
-        return ledger, ()
+    ledger = gaps.read(LEDGER, reader.ledger, follows)
+    if ledger is None:
+        # Nobody knows when the last drain started, so none may start now that `budget.spacing` holds.
+        held = settings.budget.spacing > timedelta()
+        return Ledger(unread=f"needs {gaps.unseen[LEDGER].needs}") if held else Ledger(), ()
     as_of = ledger.as_of
+    if as_of is None:
+        return ledger, ()
+    # A hold that has ended since the last read may have been extended, so it still holds its nodes.
     holds = tuple(
         replace(hold, word=replace(hold.word, until=None))
         if hold.word.ended(now) and not hold.word.ended(as_of)
@@ -490,25 +441,6 @@ def _remediator(reader: ClusterReader, gaps: Gaps) -> Remediator:
     if remediator.needs:
         gaps.missing(what, remediator.needs, follows, remediator.problem)
     return remediator
-
-
-def _server_version(reader: ClusterReader) -> ServerVersion:
-    version, problem, _ = _read(reader.server_version, "the version of the API server")
-    return version or ServerVersion(problem=problem)
-
-
-def _records(nodes: Iterable[Node], prefix: str) -> tuple[dict[str, Record | Unreadable], dict[str, str]]:
-    records: dict[str, Record | Unreadable] = {}
-    problems: dict[str, str] = {}
-    for node in nodes:
-        try:
-            found = record_of(node, prefix)
-        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-            problems[node.name] = internal(f"node {node.name}: its record can't be read", error)
-            continue
-        if found is not None:
-            records[node.name] = found
-    return records, problems
 
 
 _OPENED_AT_MOST = 20
@@ -588,17 +520,6 @@ def _answered(record: Record, node: str, answers: Mapping[HookKey, HookAnswer]) 
     )
 
 
-def _watched_pods(
-    outside: Outside, nodes: Iterable[Node], names: Sequence[str]
-) -> dict[str, tuple[Pod, ...]]:
-    """Return the pods of those of these nodes whose drains know them."""
-    if not isinstance(outside, WritableOutside):
-        return {}
-    uids = {node.name: node.uid for node in nodes} if names else {}
-    watched = ((name, outside.drainer.watched_pods(name, uids[name])) for name in names)
-    return {name: pods for name, pods in watched if pods is not None}
-
-
 def _just_begun(outside: Outside, records: Mapping[str, Record], now: datetime, few: int) -> frozenset[str]:
     """Return the nodes whose drains will show their pods in a moment: of many that began some seconds ago.
 
@@ -624,7 +545,11 @@ def _pods(
 
     Those of a node whose drain watches them need no request.
     """
-    pods = _watched_pods(outside, nodes, names)
+    pods: dict[str, tuple[Pod, ...]] = {}
+    if names and isinstance(outside, WritableOutside):
+        uids = {node.name: node.uid for node in nodes}
+        watched = ((name, outside.drainer.watched_pods(name, uids[name])) for name in names)
+        pods = {name: known for name, known in watched if known is not None}
     problems: dict[str, str] = {}
     silent, reader = 0, outside.reader
     for name in names:
@@ -669,7 +594,8 @@ def _attached(
 def _namespaces(
     reader: ClusterReader, settings: Settings, gaps: Gaps
 ) -> tuple[Mapping[str, Mapping[str, str]], str]:
-    if not _asks_for_namespaces(settings):
+    chosen = [rule.namespaces for rule in settings.drain.rules]
+    if not any(isinstance(one, LabelSelector) and not one.selects_all for one in chosen):
         return {}, ""
     try:
         return reader.namespaces(), ""
@@ -695,14 +621,15 @@ def _calendars(
         return settings.calendar_texts, ()
     what = ("calendars", *(place.name for place in places))
     asks = partial(outside.calendars.read, places)
-
-    def texts() -> Mapping[str, CalendarText]:
-        try:
-            return outside.beside.read(what, asks, counts=COUNTS, most=1)
-        except Late as error:
-            return {place.name: CalendarText(unread=str(error)) for place in places}
-
-    read, problems = guarded("the calendars can't be read", texts, dict[str, CalendarText]())
+    read: Mapping[str, CalendarText] = {}
+    problems: tuple[str, ...] = ()
+    try:
+        read = outside.beside.read(what, asks, counts=COUNTS, most=1)
+    except Late as error:
+        read = {place.name: CalendarText(unread=str(error)) for place in places}
+    except Exception as error:  # noqa: BLE001 - without calendars, a drain starts later
+        failed = "the calendars can't be read"
+        problems = (f"internal error: {failed}: {internal(failed, error)}",)
     found = calendars_now(places, read, kept, now)
     fits = {one.name for one in kept_calendars(places, found)}
     notes = [
@@ -728,73 +655,54 @@ def calendars_now(
     now: datetime,
 ) -> dict[str, CalendarText]:
     """Return what counts `now` (UTC) of the calendar at each place, by name: what was `read`, or was kept."""
-    before = {(one.name, one.place): one for one in kept}
-    return {
-        place.name: _or_last(read.get(place.name, NOT_READ), before.get((place.name, place_hash(place))), now)
-        for place in places
-    }
+    before = {(calendar.name, calendar.place): calendar for calendar in kept}
+    texts = {}
+    for place in places:
+        text = texts[place.name] = read.get(place.name, NOT_READ)
+        last = before.get((place.name, place_hash(place)))
+        if not text.unread or last is None:
+            continue
+        # The last good content counts for a day.
+        since = last.unread_since or now.replace(microsecond=0)
+        try:
+            content = last.text if now < since + LAST_CONTENT else ""
+        except ValueError:
+            continue
+        if content:
+            counts = f"what it said before counts until {to_text(since + LAST_CONTENT)}"
+            texts[place.name] = CalendarText(content, note=f"{text.unread}; {counts}", unread_since=since)
+    return texts
 
 
-def _or_last(read: CalendarText, kept: KeptCalendar | None, now: datetime) -> CalendarText:
-    """Return what counts of a calendar: the last good content for a day, if the newest can't be used."""
-    if not read.unread or kept is None:
-        return read
-    since = kept.unread_since or now.replace(microsecond=0)
-    try:
-        text = kept.text if now < since + LAST_CONTENT else ""
-    except ValueError:
-        return read
-    if not text:
-        return read
-    counts = f"what it said before counts until {to_text(since + LAST_CONTENT)}"
-    return CalendarText(text, note=f"{read.unread}; {counts}", unread_since=since)
-
-
-def _may_start(
-    nodes: Iterable[Node],
-    readings: Mapping[str, tuple[Reading, ...]],
-    records: Mapping[str, Record],
-    settings: Settings,
-) -> frozenset[str]:
-    """Return the nodes on which a drain may start: an event of a kind that drains is reported, none began."""
-
-    def may(node: Node) -> bool:
-        if node.name in records and records[node.name].in_maintenance:
-            return False
-        if not settings.manages(node.labels):
-            return False
-        reported = (signal for reading in readings[node.name] for signal in reading.signals)
-        policies = settings.policies(node.labels)
-        meant = (policies[signal.kind, signal.condition] for signal in reported)
-        return any(policy is not None and policy.drain for policy in meant)
-
-    what = "its drain starts together with no other"
-    asked = ((node, guarded(f"node {node.name}: {what}", partial(may, node), False)[0]) for node in nodes)
-    return frozenset(node.name for node, found in asked if found)
+def _may_start(node: Node, record: Record | None, readings: tuple[Reading, ...], settings: Settings) -> bool:
+    """Whether a drain may start: an event of a kind that drains is reported, and no maintenance has begun."""
+    if (record is not None and record.in_maintenance) or not settings.manages(node.labels):
+        return False
+    policies = settings.policies(node.labels)
+    reported = (signal for reading in readings for signal in reading.signals)
+    meant = (policies[signal.kind, signal.condition] for signal in reported)
+    return any(policy is not None and policy.drain for policy in meant)
 
 
 def _due_and_new(
-    waiting: frozenset[str], fleet: _Fleet, reports: _Reports, context: _Context
-) -> frozenset[str]:
+    waiting: Set[str], fleet: _Fleet, readings: Mapping[str, tuple[Reading, ...]], context: _Context
+) -> Set[str]:
     """Return the nodes that this pass cordons before anything is read, because their maintenance comes soon.
 
     So does it for those that start as early as they may. Only the pass that first sees a maintenance does
     that. The next one reads the pods, and comes at once.
     """
-    soon, settings = context.now + _SOON, context.settings
-
-    def is_due(node: Node) -> bool:
-        readings, policies = reports.readings[node.name], settings.policies(node.labels)
-        signals = (signal for reading in readings for signal in reading.signals)
+    due: set[str] = set()
+    for node in fleet.nodes:
+        if node.name not in waiting or node.name in fleet.records:
+            continue
+        policies = context.settings.policies(node.labels)
+        signals = (signal for reading in readings[node.name] for signal in reading.signals)
         meant = (policies[signal.kind, signal.condition] for signal in signals)
         early = any(policy is not None and policy.start is Start.EARLY for policy in meant)
-        return early or _first_date(readings) <= soon
-
-    return frozenset(
-        node.name
-        for node in fleet.nodes
-        if node.name in waiting and node.name not in fleet.records and is_due(node)
-    )
+        if early or _first_date(readings[node.name]) <= context.now + _SOON:
+            due.add(node.name)
+    return due
 
 
 def _first_date(readings: Iterable[Reading]) -> datetime:
@@ -803,7 +711,7 @@ def _first_date(readings: Iterable[Reading]) -> datetime:
 
 
 def _groups(
-    reader: ClusterReader, waiting: frozenset[str], settings: Settings, gaps: Gaps
+    reader: ClusterReader, waiting: Set[str], settings: Settings, gaps: Gaps
 ) -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
     """Return the groups with pods on the nodes that wait for a drain, and why they are not known, if so.
 
@@ -928,9 +836,13 @@ def _machines(
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             internal(f"node {node.name}: its machine can't be found", error)
             continue
-        if ref is not None:
-            record = records.get(node.name)
-            refs.append(replace(ref, drained=_is_drained(record), asked=_is_asked(record)))
+        if ref is None:
+            continue
+        record = records.get(node.name)
+        drain = record.drain if record is not None else None
+        kept = [profile.replacement for _, profile in record.profiles] if record is not None else []
+        asked = any(asked is not None and asked.removals for asked in kept)
+        refs.append(replace(ref, drained=drain is not None and drain.drain.done is not None, asked=asked))
     if not refs:
         return {}
     try:
@@ -943,16 +855,6 @@ def _machines(
     except Exception as error:  # noqa: BLE001 - what a provider says harms its own machines only
         problem = internal("machines can't be read", error)
     return {ref.node: Machine(ref, problem=problem) for ref in refs}
-
-
-def _is_drained(record: Record | None) -> bool:
-    drain = record.drain if record is not None else None
-    return drain is not None and drain.drain.done is not None
-
-
-def _is_asked(record: Record | None) -> bool:
-    kept = [profile.replacement for _, profile in record.profiles] if record is not None else []
-    return any(asked is not None and asked.removals for asked in kept)
 
 
 def _may_be_replaced(
@@ -970,8 +872,3 @@ def _may_be_replaced(
     policies = settings.policies(node.labels)
     meant = (policies[event] for event in (*reported, *known))
     return any(policy is not None and policy.replace for policy in meant)
-
-
-def _asks_for_namespaces(settings: Settings) -> bool:
-    chosen = [rule.namespaces for rule in settings.drain.rules]
-    return any(isinstance(one, LabelSelector) and not one.selects_all for one in chosen)

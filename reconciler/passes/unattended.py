@@ -17,28 +17,25 @@ def unattended(plan: Plan) -> Plan:
         return plan
     starting = {node.node for node in plan.nodes if node.starts}
     holders = tuple(holder for holder in plan.budget.holders if holder[0] not in starting)
-    nodes = tuple(_left_alone(node, plan) if _has_work(node) else node for node in plan.nodes)
-    return replace(plan, nodes=nodes, budget=replace(plan.budget, holders=holders))
-
-
-def _has_work(node: NodePlan) -> bool:
-    """Whether a pass would act on the node, now or later."""
-    return node.schedule is not None or node.acts or node.before is not State.OPERATIONAL
-
-
-def _left_alone(node: NodePlan, plan: Plan) -> NodePlan:
-    hold = RECONCILER_RUNS.on(node.node, NOBODY_ACTS)
-    # What ends at a moment ends by a pass at that moment.
-    holds = (hold, *(other for other in node.holds if other.until is None))
-    return replace(
-        node,
-        after=node.before,
-        transitions=(),
-        holds=holds,
-        checks=tuple(check for check in node.checks if not _ends(check)),
-        todo=Actions(),
-        schedule=_unplanned(node, node.schedule, plan) if node.schedule is not None else None,
-    )
+    nodes = []
+    for node in plan.nodes:
+        # Whether a pass would act on the node, now or later.
+        if node.schedule is None and not node.acts and node.before is State.OPERATIONAL:
+            nodes.append(node)
+            continue
+        hold = RECONCILER_RUNS.on(node.node, NOBODY_ACTS)
+        left = replace(
+            node,
+            after=node.before,
+            transitions=(),
+            # What ends at a moment ends by a pass at that moment.
+            holds=(hold, *(other for other in node.holds if other.until is None)),
+            checks=tuple(check for check in node.checks if not _ends(check)),
+            todo=Actions(),
+            schedule=_unplanned(node, node.schedule, plan) if node.schedule is not None else None,
+        )
+        nodes.append(left)
+    return replace(plan, nodes=tuple(nodes), budget=replace(plan.budget, holders=holders))
 
 
 def _ends(check: CheckAnswer) -> bool:
