@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from reconciler.features.workflows.holds import WORKFLOW_GONE
-from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
@@ -86,7 +85,7 @@ def _let_go(play: Play, name: str) -> None:
 def _end_workflows(play: Play) -> None:
     """Let the work of every profile end; what can't end by itself is put right as the holds say."""
     begun = [node for node in play.cluster.nodes.values() if play.laws.shared.works(node) or _claims(node)]
-    if begun and PROFILES.of(play.settings).profiles == ():
+    if begun and not play.settings.profile_names:
         play.set_line(PLAIN)
     for node in begun:
         text = node.annotations.get(KEYS.workflow_data)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
-from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.event import Kind
 from reconciler.model.holds import INTERNAL
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, Writer
@@ -187,7 +186,7 @@ class Laws:
 
     def _ends_workflow(self, node: Node) -> bool:
         """Whether the uncordon of a node is that of a workflow, which asks its own checks only."""
-        return bool(PROFILES.of(self.policy).profiles) and not checked.in_our_hands(node)
+        return bool(self.policy.profile_names) and not checked.in_our_hands(node)
 
     def evicted(self) -> None:
         """Check the requests about pods since the last time."""

@@ -24,7 +24,6 @@ from jobs.runtime.settings_source import (
     SettingsWarning,
     settings_from,
 )
-from reconciler.features.workflows.settings import PROFILES
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import LEDGER
 from reconciler.model.content import CalendarText, ConfigMapName, kept_calendars, short_hash
@@ -133,7 +132,7 @@ instances:
 def test_a_variable_that_only_the_pod_has_is_a_mistake_only_for_who_acts(
     load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert PROFILES.of(load(config_map({"maintenance.yaml": THEIRS}))).instances.notify
+    assert load(config_map({"maintenance.yaml": THEIRS})).receivers
 
     stub = Stub(lambda _: config_map({"maintenance.yaml": THEIRS}))
     try:

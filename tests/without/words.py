@@ -49,12 +49,7 @@ WORDS: dict[str, Words] = {
     "features/workflows": Words(
         (r"workflow", r"hypervisor", r"go.?template"),
         ("profiles",),
-        tests=(
-            "docs/test_checks.py",
-            "docs/test_triggers.py",
-            "real/manifests/test_checks.py",
-            "real/manifests/test_hypervisors.py",
-        ),
+        tests=("real/manifests/test_checks.py", "real/manifests/test_hypervisors.py"),
     ),
     "features/publishing": Words(
         (r"publish(?!ed events|es? events)", r"drainsafe"),

@@ -12,7 +12,7 @@ from reconciler.features.workflows.settings import PROFILES
 from reconciler.settings.load import parse_settings
 from reconciler.settings.loose import LooseSection
 
-PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "workflows.md").read_text(encoding="utf-8")
 NOTIFICATIONS = PAGE.partition("\n## Notifications\n")[2].partition("\n## ")[0]
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^###|\Z)", NOTIFICATIONS, re.MULTILINE | re.DOTALL))
 

@@ -17,7 +17,7 @@ from reconciler.features.workflows.settings import PROFILES
 from reconciler.settings.load import parse_settings
 from tests.docs.holds import example_of_type
 
-FILE = Path(__file__).parents[2] / "docs" / "checks.md"
+FILE = Path(__file__).parents[3] / "docs" / "checks.md"
 PAGE = FILE.read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
 

@@ -13,9 +13,9 @@ from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
 from reconciler.settings.load import parse_settings
 from reconciler.settings.loose import LooseSection
-from tests.docs.test_checks import examples, indented
+from tests.features.workflows.test_docs_checks import examples, indented
 
-PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "workflows.md").read_text(encoding="utf-8")
 TRIGGERS = PAGE.partition("\n## Triggers\n")[2].partition("\n## ")[0]
 SECTIONS = dict(re.findall(r"^### (\w+)\n(.*?)(?=^###|\Z)", TRIGGERS, re.MULTILINE | re.DOTALL))
 

@@ -1,0 +1,83 @@
+"""Law 25: what is installed is what is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reconciler.features
+import reconciler.sources
+from reconciler import plugins
+from reconciler.report.kinds import action_kinds, hold_kinds
+from reconciler.settings.mistakes import keys
+from reconciler.settings.schema import whole_settings
+
+Plugin = tuple[str, str]
+"""The room of a plugin, and its name there."""
+
+FEATURES, SOURCES = reconciler.features.FEATURES, reconciler.sources.SOURCES
+EVERY: frozenset[Plugin] = frozenset(
+    [*(("features", name) for name in FEATURES), *(("sources", name) for name in SOURCES)]
+)
+
+
+def offered(installed: frozenset[Plugin]) -> frozenset[tuple[str, str]]:
+    """Return what the program offers with these plugins: each thing with its kind."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, listed in ((reconciler.features, FEATURES), (reconciler.sources, SOURCES)):
+            room = module.__name__.rpartition(".")[2]
+            names = tuple(name for name in listed if (room, name) in installed)
+            patch.setattr(module, room.upper(), names)
+        _forget()
+        try:
+            return frozenset(chain.from_iterable(_kinds()))
+        finally:
+            _forget()
+
+
+def _forget() -> None:
+    for made in (whole_settings, hold_kinds, action_kinds):
+        made.cache_clear()
+
+
+def _kinds() -> Iterator[Iterator[tuple[str, str]]]:
+    yield (("key", key.name) for key in keys(whole_settings()))
+    yield (("hold", code) for code in hold_kinds())
+    yield (("action", name) for name in action_kinds())
+    yield (("source", source.name) for module in plugins.modules("source") for source in module.SOURCES)
+    yield (("feature", module.FEATURE.name) for module in plugins.modules("feature"))
+    yield (("command", name) for face in plugins.faces() for name in getattr(face, "COMMANDS", ()))
+    yield (("process", module.__name__) for module in plugins.modules("process"))
+
+
+@cache
+def core() -> frozenset[tuple[str, str]]:
+    """Return what the program offers without any plugin."""
+    return offered(frozenset())
+
+
+@cache
+def brought_by(plugin: Plugin) -> frozenset[tuple[str, str]]:
+    """Return what a plugin adds to the core."""
+    return offered(frozenset({plugin})) - core()
+
+
+def test_each_plugin_brings_something_and_nothing_that_another_one_brings() -> None:
+    assert [plugin for plugin in EVERY if not brought_by(plugin)] == []
+    brought = [*chain.from_iterable(map(brought_by, EVERY))]
+    assert len(brought) == len({*brought}), "two plugins bring the same"
+
+
+@pytest.mark.parametrize("missing", sorted(EVERY), ids="/".join)
+def test_without_a_plugin_only_what_it_brings_is_gone(missing: Plugin) -> None:
+    assert offered(EVERY) - offered(EVERY - {missing}) == brought_by(missing)
+
+
+@given(installed=st.frozensets(st.sampled_from(sorted(EVERY))))
+def test_any_choice_of_plugins_offers_what_these_bring(installed: frozenset[Plugin]) -> None:
+    assert offered(installed) == core().union(*map(brought_by, installed))
