@@ -69,42 +69,38 @@ class PodsAhead:
     def read(self, nodes: Sequence[str], now: datetime, *, drains: bool, asks: bool = True) -> ReadAhead:
         """Return what is known of these nodes, after the reads that are due; see AheadReader."""
         self._known = {name: self._known[name] for name in nodes if name in self._known}
-        later = self._read_pods(nodes, now) if asks else _LATER
+        later = _LATER
+        if asks:
+            began = self._seconds()
+            due = [name for name in nodes if self._is_due(name, now)]
+            # A sort is stable: nodes that were never read come first, in the order of their urgency.
+            for number, name in enumerate(sorted(due, key=self._read_at)):
+                if number >= AT_ONCE or self._seconds() - began > LONGEST:
+                    break
+                try:
+                    pods = self._reader.pods(name, placement=True)
+                except Late:
+                    break
+                except _FOR_ALL as error:
+                    later = f"its pods can't be read: {_words(error)}"
+                    self._known |= dict.fromkeys(due[:AT_ONCE], _Known(now, problem=later))
+                    break
+                except ClusterError as error:
+                    self._known[name] = _Known(now, problem=f"its pods can't be read: {_words(error)}")
+                except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+                    problem = internal(f"node {name}: its pods can't be read", error)
+                    self._known[name] = _Known(now, problem=problem)
+                else:
+                    self._known[name] = _Known(now, tuple(_kept(pod) for pod in pods if _may_stay(pod)))
         if asks and (nodes or drains):
             self._read_budgets(now)
-        unread = {name: one.problem for name, one in self._known.items() if one.problem}
+        unread = {name: known.problem for name, known in self._known.items() if known.problem}
         return ReadAhead(
-            {name: one.pods for name, one in self._known.items() if not one.problem},
+            {name: known.pods for name, known in self._known.items() if not known.problem},
             {**dict.fromkeys((name for name in nodes if name not in self._known), later), **unread},
             self._budgets,
             self._unbudgeted,
         )
-
-    def _read_pods(self, nodes: Sequence[str], now: datetime) -> str:
-        """Read the nodes that are due, those first that were never read; return why others are left."""
-        began = self._seconds()
-        due = [name for name in nodes if self._is_due(name, now)]
-        # A sort is stable: nodes that were never read stay in the order of their urgency.
-        for number, name in enumerate(sorted(due, key=self._read_at)):
-            if number >= AT_ONCE or self._seconds() - began > LONGEST:
-                break
-            try:
-                pods = self._reader.pods(name, placement=True)
-            except Late:
-                break
-            except _FOR_ALL as error:
-                why = f"its pods can't be read: {_words(error)}"
-                self._known |= dict.fromkeys(due[:AT_ONCE], _Known(now, problem=why))
-                return why
-            except ClusterError as error:
-                self._known[name] = _Known(now, problem=f"its pods can't be read: {_words(error)}")
-            except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-                self._known[name] = _Known(
-                    now, problem=internal(f"node {name}: its pods can't be read", error)
-                )
-            else:
-                self._known[name] = _Known(now, tuple(_kept(pod) for pod in pods if _may_stay(pod)))
-        return _LATER
 
     def _is_due(self, name: str, now: datetime) -> bool:
         # A clock that was set back makes everything due.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -34,20 +34,19 @@ def preview(
     here = [pod for pod in pods if pod.node == order.node]
     seen = survey(here, options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
     known = BudgetIndex(() if options.use_delete else budgets)
-    refusing = (_blocker(one.pod, known, order) for one in seen.to_go)
+    evictees = [judged.pod for judged in seen.to_go]
+    blockers = [*seen.refused, *seen.kept]
+    for pod in evictees:
+        prefix, restarts = options.prefix, order.restart_singletons
+        refused = refusal(pod, known.covering(pod), prefix=prefix, restart_singletons=restarts)
+        if refused is not None:
+            blockers.append(Blocker(pod.key, refused.because, ", ".join(refused.budgets)))
     return Preview(
         pods=seen.verdicts,
-        blockers=(*seen.refused, *seen.kept, *(blocker for blocker in refusing if blocker is not None)),
-        room=room(nodes, pods, [one.pod for one in seen.to_go]),
-        groups=disrupted((one.pod for one in seen.to_go), pods, order.node),
+        blockers=tuple(blockers),
+        room=room(nodes, pods, evictees),
+        groups=disrupted(evictees, pods, order.node),
     )
-
-
-def _blocker(pod: Pod, budgets: BudgetIndex, order: DrainOrder) -> Blocker | None:
-    """Return why a PodDisruptionBudget would refuse the eviction of the pod now, or None."""
-    prefix, restarts = order.options.prefix, order.restart_singletons
-    found = refusal(pod, budgets.covering(pod), prefix=prefix, restart_singletons=restarts)
-    return None if found is None else Blocker(pod.key, found.because, ", ".join(found.budgets))
 
 
 MOST = 5
@@ -80,7 +79,11 @@ def obstacles(
     found: dict[tuple[ObstacleCode, tuple[str, ...], str], DrainObstacle] = {}
     # Most pods have no obstacle, and passes ask this of every case.
     waits = any(rule.behavior is Behavior.WAIT_COMPLETED for rule in drain.order.options.rules)
-    nowhere = _nowhere(pods, drain.elsewhere)
+    nowhere: dict[str, str] = {}
+    if drain.elsewhere is not None:
+        # A pod that is going has its replacement.
+        staying = (pod for pod in pods if pod.deleting_until is None)
+        nowhere = {pod.key: why for pod in staying if (why := drain.elsewhere.nowhere(pod))}
     suspects = [pod for pod in pods if waits or pod.key in nowhere or _is_suspect(pod, budgets)]
     for pod in sorted(suspects, key=lambda pod: (pod.namespace, pod.name)):
         one = _of_pod(pod, drain, budgets, nowhere.get(pod.key, ""), now)
@@ -120,13 +123,6 @@ def _is_suspect(pod: Pod, budgets: BudgetIndex) -> bool:
         return True
     covering = budgets.covering(pod)
     return len(covering) > 1 or any(budget.allowed <= 0 for budget in covering)
-
-
-def _nowhere(pods: Iterable[Pod], elsewhere: Elsewhere | None) -> Mapping[str, str]:
-    """Return why pods can run on no other node, by their keys. One that is going has its replacement."""
-    if elsewhere is None:
-        return {}
-    return {pod.key: why for pod in pods if pod.deleting_until is None and (why := elsewhere.nowhere(pod))}
 
 
 def _of_pod(

@@ -85,7 +85,16 @@ def room(nodes: Iterable[Node], pods: Iterable[Pod], evictees: Sequence[Pod]) ->
             ", ".join(f"{count} {why}" for why, count in sorted(reasons.items())) or "there is no other node"
         )
         lines.append(f"no node has room for {pod.key}: {why}")
-    lines += _not_judged(evictees)
+    for what, keys in (
+        ("requests and constraints", [pod.key for pod in evictees if pod.placement is None]),
+        (
+            "pod affinity or topology spread",
+            [pod.key for pod in evictees if pod.placement is not None and pod.placement.topology],
+        ),
+        ("where the volumes can be mounted", [pod.key for pod in evictees if pod.spec.claims]),
+    ):
+        if keys:
+            lines.append(f"not checked: {what} of {_some(sorted(keys))}")
     return (*lines, *(f"unknown: {text}" for text in unknown))
 
 
@@ -190,21 +199,6 @@ def lacking(needs: Mapping[str, Fraction], place: Place) -> list[str]:
         resource
         for resource, amount in sorted(needs.items())
         if amount > 0 and place.free.get(resource, Fraction(0)) < amount
-    ]
-
-
-def _not_judged(evictees: Sequence[Pod]) -> list[str]:
-    blind = sorted(pod.key for pod in evictees if pod.placement is None)
-    bound = sorted(pod.key for pod in evictees if pod.placement is not None and pod.placement.topology)
-    claims = sorted(pod.key for pod in evictees if pod.spec.claims)
-    return [
-        f"not checked: {what} of {_some(keys)}"
-        for what, keys in (
-            ("requests and constraints", blind),
-            ("pod affinity or topology spread", bound),
-            ("where the volumes can be mounted", claims),
-        )
-        if keys
     ]
 
 

@@ -331,31 +331,6 @@ class DrainCore:
         self._turns.dirty.update(self._turns.wakes.due(now))
 
     def _advance(self, now: datetime, commands: list[Command]) -> None:
-        self._reopen_watches(now, commands)
-        places = self._places if self._quiet_until is None else None
-        slots = self._turns.slots
-        while True:
-            self._turns.dirty.update(slots.next_in_line())
-            for node in self._turns.take(self._pdbs, places):
-                self._take_turn(self._drains[node], places, now, commands)
-            if not self._turns.dirty and not slots.next_in_line():
-                # Whoever was next in the line has taken a slot, or has left the line.
-                break
-        if None not in self._broken.reopen and self._lacks_budgets():
-            self._open_budgets(now, commands)
-
-    def _take_turn(
-        self, drain: NodeDrain, places: Places | None, now: datetime, commands: list[Command]
-    ) -> None:
-        drain.slot.free = self._turns.slots.is_free(drain)
-        try:
-            commands += drain.advance(self._pdbs, places, now)
-        except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
-            self._fail(drain, error, now)
-        self._note(drain)
-        self._shown.touched.add(drain.order.node)
-
-    def _reopen_watches(self, now: datetime, commands: list[Command]) -> None:
         for node in self._broken.reopen.due(now):
             if node is None:
                 if self.running():
@@ -365,9 +340,29 @@ class DrainCore:
                 self._watches[node] = self._number
                 commands.append(WatchPods(node, self._number))
 
-    def _lacks_budgets(self) -> bool:
-        needed, watched = self._turns.budgets_of.keys, self._watched_namespaces()
-        return bool(needed) and (not self._budgets.watches or bool(watched and not needed <= watched))
+        places = self._places if self._quiet_until is None else None
+        slots = self._turns.slots
+        while True:
+            self._turns.dirty.update(slots.next_in_line())
+            for node in self._turns.take(self._pdbs, places):
+                drain = self._drains[node]
+                drain.slot.free = slots.is_free(drain)
+                try:
+                    commands += drain.advance(self._pdbs, places, now)
+                except Exception as error:  # noqa: BLE001 - one drain's data harms that drain only
+                    self._fail(drain, error, now)
+                self._note(drain)
+                self._shown.touched.add(node)
+            if not self._turns.dirty and not slots.next_in_line():
+                # Whoever was next in the line has taken a slot, or has left the line.
+                break
+
+        # A pod to move may be of a namespace whose budgets nobody watches yet.
+        needed = self._turns.budgets_of.keys
+        if needed and None not in self._broken.reopen:
+            watched = self._watched_namespaces()
+            if not self._budgets.watches or (watched and not needed <= watched):
+                self._open_budgets(now, commands)
 
     def _open_budgets(self, now: datetime, commands: list[Command]) -> None:
         """Watch the budgets of the namespaces that have pods to move. If there are many, watch all."""
