@@ -81,7 +81,7 @@ WORDS: dict[str, Words] = {
         pages=("runbooks/NodeMaintenanceNoticesNotDelivered.md",),
         tests=("real/tools/test_alertmanager.py",),
     ),
-    "features/page": Words((r"html", r"\bthe page\b")),
+    "features/page": Words((r"html",)),
     "features/planning": Words(),
     "features/readiness": Words((r"(?<!network.)readiness(?!.?probe|.?gate)",)),
     "features/recordings": Words((r"recording", r"replay"), pages=("recording.md",)),
