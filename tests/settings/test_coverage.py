@@ -50,9 +50,6 @@ def test_settings_that_lose_most_nodes_are_named(after: str, keys: list[str]) ->
     assert said("", after) == keys
 
 
-PROFILE = "profiles: {profiles: [{name: web, operational: {}, maintenance-required: {}, in-maintenance: {}}]}"
-
-
 @pytest.mark.parametrize(
     ("before", "after", "keys"),
     [
@@ -69,17 +66,6 @@ def test_a_selector_that_selects_all_or_none_where_it_selected_some_is_named(
 ) -> None:
     texts = (f"overrides: [{{nodeSelector: {{{selector}}}}}]" for selector in (before, after))
     assert said(*texts) == keys
-
-
-def test_a_profile_that_no_node_has_any_more_is_named() -> None:
-    key = "node-maintenance.dev/maintenance-profile"
-    names = ("web", "wbe")
-    texts = [PROFILE.replace("web", name) for name in names]
-    before, after = (coverage_of(settings(text), [({key: "web"}, 3), ({}, 1)]) for text in texts)
-
-    assert [str(each).partition(";")[0] for each in losses(before, after)] == [
-        "profiles.profiles.web: is gone, and 3 nodes had it"
-    ]
 
 
 def later(seen: SettingsSeen | None, text: str, now: datetime = NOW, times: int = 1) -> SettingsSeen:

@@ -81,12 +81,13 @@ def test_a_file_without_its_sections_is_refused(features: Callable[..., None]) -
 
 
 def test_without_its_feature_a_key_is_unknown(features: Callable[..., None]) -> None:
-    assert parse_settings("profiles: {}", "x.yaml")
+    features(there=SECTION.format(key="known", after=""))
+    assert parse_settings("known: 3", "x.yaml")
     features()
 
     with pytest.raises(SettingsError) as raised:
-        parse_settings("profiles: {}", "x.yaml")
+        parse_settings("known: 3", "x.yaml")
 
     (mistake,) = raised.value.mistakes
-    said = "x.yaml:1:1: profiles: unknown key, or that of a feature that this program is built without; the"
+    said = "x.yaml:1:1: known: unknown key, or that of a feature that this program is built without; the"
     assert mistake.startswith(said)

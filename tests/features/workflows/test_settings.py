@@ -14,6 +14,7 @@ from jobs.cli import commands
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.errors import SettingsError
 from reconciler.model.record import State
+from reconciler.settings.coverage import coverage_of, losses
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Mode, Settings
@@ -517,3 +518,34 @@ def test_check_config_warns_of_notifications_in_mode_observe() -> None:
     found = warnings(parse_settings(f"profiles: {{instances: {{notify: [{slack}]}}}}", "x.yaml"), NOW)
 
     assert "profiles.instances.notify[0]: is not sent in mode Observe; set another mode" in map(str, found)
+
+
+def test_names_that_do_not_exist_are_said_beside_other_mistakes() -> None:
+    text = """mode: Enfroce
+profiles:
+  instances:
+    check:
+    - {type: hasLabel, name: a, config: {kye: a}}
+  profiles:
+  - name: p
+    operational: {transitions: [{check: a && b, next: maintenance-required, trigger: t}]}
+"""
+    found = "\n".join(mistakes(text))
+
+    assert "mode: 'Enfroce'" in found
+    assert "config.kye: unknown key" in found
+    assert "transitions[0].check: instances.check has no 'b'" in found
+    assert "transitions[0].trigger: instances.trigger has no 't'" in found
+    assert "has no 'a'" not in found
+
+
+def test_a_profile_that_no_node_has_any_more_is_named() -> None:
+    key = "node-maintenance.dev/maintenance-profile"
+    states = "operational: {}, maintenance-required: {}, in-maintenance: {}"
+    texts = [f"profiles: {{profiles: [{{name: {name}, {states}}}]}}" for name in ("web", "wbe")]
+    nodes = [({key: "web"}, 3), ({}, 1)]
+    before, after = (coverage_of(parse_settings(text, "x.yaml"), nodes) for text in texts)
+
+    assert [str(each).partition(";")[0] for each in losses(before, after)] == [
+        "profiles.profiles.web: is gone, and 3 nodes had it"
+    ]
