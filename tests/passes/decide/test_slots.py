@@ -91,6 +91,10 @@ def test_a_drain_that_could_go_on_without_its_slot_says_so() -> None:
     assert codes(plan_of(plan, "a")) == {"drainSlot"}
 
 
+def test_of_two_drains_that_are_as_urgent_the_first_by_name_gets_the_slot_however_they_are_listed() -> None:
+    assert _ordered(planned(_snapshot(_draining("b"), _draining("a")), ONE)) == ["a"]
+
+
 def test_a_lower_limit_stops_the_drains_beyond_it() -> None:
     plan = planned(
         _snapshot(
