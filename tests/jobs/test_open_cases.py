@@ -101,8 +101,10 @@ def test_a_case_that_ends_or_is_released_is_not_one_of_a_deleted_node() -> None:
     process.scene.cluster.annotate("a", IMDS, imds(id_="B2", ahead=60))
     process.look(2)
     process.scene.cluster.annotate("a", IMDS, NOTHING)
-    process.scene.cluster.annotate("a", builders.RECORD, None)
-    process.scene.cluster.label("a", builders.STATE, None)
+    for key in (builders.RECORD, builders.UID):
+        process.scene.cluster.annotate("a", key, None)
+    for key in (builders.STATE, builders.WHY):
+        process.scene.cluster.label("a", key, None)
     process.scene.cluster.cordon("a", on=False)
 
     assert process.look(2) == ()
