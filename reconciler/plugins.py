@@ -65,19 +65,21 @@ def modules(stage: str) -> Iterator[ModuleType]:
     """Import the module of this stage of each plugin that has one, and nothing else.
 
     Features come first, but the sources of features after all others, as their sections do. Raises
-    ImportError, with the file, for a module of the stage that says nothing of what it gives.
+    ImportError, with the file, for a module of the stage that says nothing of what it gives. A stage of none
+    of the `VALUES` may give what it likes, such as the catalogue of metrics.
     """
+    value = VALUES.get(stage)
     rooms = reversed(_ROOMS.items()) if stage in _SOURCES_FIRST else _ROOMS.items()
     for room, own in rooms:
         for package in _packages(room):
             name = _module(package, own, stage)
             if name:
                 module = import_module(name)
-                if hasattr(module, VALUES[stage]):
+                if value is None or hasattr(module, value):
                     yield module
                 elif stage == own or name.endswith(f".{stage}"):
-                    raise ImportError(f"{module.__file__} has no {VALUES[stage]}", name=name)
-    yield from (plugin.module for plugin in installed() if hasattr(plugin.module, VALUES.get(stage, stage)))
+                    raise ImportError(f"{module.__file__} has no {value}", name=name)
+    yield from (plugin.module for plugin in installed() if hasattr(plugin.module, value or stage))
 
 
 def faces() -> Iterator[ModuleType]:
