@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import yaml
 
@@ -64,13 +66,19 @@ def missing(after: str, printed: str) -> list[str]:
 
 
 def settings(*titles: str) -> str:
-    """The settings of the values in these sections, as the chart joins them; without the time to settle."""
-    joined: dict[str, object] = {"uncordon": {"settle": "0s"}}
+    """The settings of the values in these sections, as the chart joins them; without the time to settle.
+
+    The window begins in ten hours, so that it is closed whenever the test runs.
+    """
+    joined: dict[str, Any] = {"uncordon": {"settle": "0s"}}
     for title in titles:
         values = yaml.safe_load(
             PAGE.partition(f"\n## {title}\n")[2].partition("```yaml\n")[2].partition("```")[0]
         )
         joined.update(values["settings"])
+    (window,) = joined["windows"]
+    hour = datetime.now(ZoneInfo(joined["timeZone"])).hour + 10
+    joined["windows"] = [window | {"start": f"{hour % 24:02}:00", "end": f"{(hour + 7) % 24:02}:00"}]
     return yaml.safe_dump(joined)
 
 
