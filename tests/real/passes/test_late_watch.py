@@ -79,11 +79,10 @@ def test_nothing_is_evicted_from_a_node_that_somebody_uncordoned_while_its_watch
         serving = programs.start("serve", "--every", "1h", kubeconfig=path)
         serving.wait_for("leading")
         scene.condition_tells(node)
-        wait_for("an eviction", lambda: _evicted(scene), seconds=60)
+        wait_for("evictions", lambda: len(_evicted(scene)) > 1, seconds=60)
         late.seconds = LATE
         # What came in time has been handed on.
         threading.Event().wait(1.0)
-        before = len(_evicted(scene))
         uncordoned = datetime.now(UTC)
         scene.api.patch("nodes", node, {"spec": {"unschedulable": False}})
         threading.Event().wait(LATE)
@@ -92,7 +91,6 @@ def test_nothing_is_evicted_from_a_node_that_somebody_uncordoned_while_its_watch
 
     last = uncordoned + Limits().cordon.within + ON_THE_WAY
     assert [at - uncordoned for at in evicted if at > last] == []
-    assert before > 1
 
 
 def _evicted(scene: Scene) -> list[datetime]:
