@@ -149,7 +149,7 @@ class Installed(NamedTuple):
 @cache
 def installed() -> tuple[Installed, ...]:
     """Import the plugins that are installed, sorted by name. Raises PluginError if one does not fit."""
-    if _is_any_installed():
+    if is_any_installed():
         # A plugin's checks come after those of the program, and its module may import these.
         import_module("reconciler.profiles.checks")
     return load_installed()
@@ -158,7 +158,7 @@ def installed() -> tuple[Installed, ...]:
 @cache
 def load_installed() -> tuple[Installed, ...]:
     """Return what `installed` does. For the module of the checks, which is then not yet loaded itself."""
-    if not _is_any_installed():
+    if not is_any_installed():
         return ()
     from importlib.metadata import entry_points
 
@@ -179,8 +179,9 @@ def load_installed() -> tuple[Installed, ...]:
     return tuple(loaded.values())
 
 
-def _is_any_installed() -> bool:
-    # A start without plugins should not wait for the import of importlib.metadata.
+@cache
+def is_any_installed() -> bool:
+    """Whether the files of a package name a plugin: a start without one imports no importlib.metadata."""
     return any(
         ENTRY_POINT in file.read_text(encoding="utf-8")
         for folder in sys.path

@@ -128,7 +128,7 @@ Install = Callable[..., None]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where packages are installed, for one test."""
-    caches = (plugins.installed, plugins.load_installed, whole_settings)
+    caches = (plugins.installed, plugins.load_installed, plugins.is_any_installed, whole_settings)
     known = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
     for cached in caches:

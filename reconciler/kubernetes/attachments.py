@@ -43,4 +43,6 @@ def left(
             return ""
         return f"{bound.namespace}/{bound.name}" if bound is not None else ""
 
-    return tuple(one.metadata.name for one in attached if not staying or claim(one) not in staying)
+    return tuple(
+        attachment.metadata.name for attachment in attached if not staying or claim(attachment) not in staying
+    )

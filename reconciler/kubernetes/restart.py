@@ -154,10 +154,10 @@ def _bound_volume(connection: Connection, pod: Pod) -> str:
 def _left_to_azure(connection: Connection, namespace: str, deployment: str) -> str:
     place = api(AUTOSCALERS, "v1", namespace) / "evictionautoscalers"
     try:
-        found, _ = objects.get_list(connection, place, objects.EvictionAutoScaler)
+        scalers, _ = objects.get_list(connection, place, objects.EvictionAutoScaler)
     except NotFound:
         return ""
-    for one in found:
-        if one.spec.targetKind.lower() == "deployment" and one.spec.targetName == deployment:
-            return f"Azure's EvictionAutoScaler {one.metadata.name} manages it"
+    for scaler in scalers:
+        if scaler.spec.targetKind.lower() == "deployment" and scaler.spec.targetName == deployment:
+            return f"Azure's EvictionAutoScaler {scaler.metadata.name} manages it"
     return ""

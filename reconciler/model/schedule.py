@@ -85,12 +85,12 @@ class Exemption(Struct, frozen=True):
     @staticmethod
     def of_all(exemptions: Iterable[Exemption]) -> Exemption:
         """Return what a drain for all of these events does without: the first event that allows it counts."""
-        every = tuple(exemptions)
-        if len(every) <= 1:
-            return every[0] if every else Exemption()
+        exemptions = tuple(exemptions)
+        if len(exemptions) <= 1:
+            return exemptions[0] if exemptions else Exemption()
         return Exemption(
             *(
-                min((at for one in every if (at := getattr(one, name)) is not None), default=None)
+                min((at for each in exemptions if (at := getattr(each, name)) is not None), default=None)
                 for name in Exemption.__struct_fields__
             )
         )

@@ -595,7 +595,7 @@ def _namespaces(
     reader: ClusterReader, settings: Settings, gaps: Gaps
 ) -> tuple[Mapping[str, Mapping[str, str]], str]:
     chosen = [rule.namespaces for rule in settings.drain.rules]
-    if not any(isinstance(one, LabelSelector) and not one.selects_all for one in chosen):
+    if not any(isinstance(selector, LabelSelector) and not selector.selects_all for selector in chosen):
         return {}, ""
     try:
         return reader.namespaces(), ""

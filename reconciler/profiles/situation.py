@@ -138,7 +138,7 @@ class Situation(Struct, frozen=True, dict=True):
     @cached_property
     def exempt(self) -> Exemption:
         """What the next start does without; without one, what that of the drain that has begun did."""
-        return Exemption.of_all(one.exempt for one in self.undrained or self.asking)
+        return Exemption.of_all(event.exempt for event in self.undrained or self.asking)
 
 
 Kept = TypeVar("Kept")

@@ -517,7 +517,9 @@ class Scheduler:
                 for name in limit.planned_between(at, end)
                 if (one := self._placed.get(name)) is not None and one.start is not None and not one.missed
             }
-            kept = (one for one in found.values() if not (one.short or one.has_place or one.exempt.places))
+            kept = (
+                case for case in found.values() if not (case.short or case.has_place or case.exempt.places)
+            )
             self._known[asked] = nlargest(_TRIES, kept, key=lambda one: (one.end(at), one.node))
         return self._known[asked]
 

@@ -72,7 +72,7 @@ def _grants(settings: Settings) -> Grants:
 
 def _receivers(settings: Settings) -> Sequence[MessageReceiver]:
     given = PROFILES.of(settings).instances.notify
-    return tuple(MessageReceiver(one.name, one.type, one.settings.receiver) for one in given)
+    return tuple(MessageReceiver(section.name, section.type, section.settings.receiver) for section in given)
 
 
 def _profiles(settings: Settings) -> Sequence[str]:

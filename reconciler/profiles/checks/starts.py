@@ -141,7 +141,7 @@ def start_planned(situation: Situation) -> CheckResult:
         return passed()
     if plan.planned_start is None:
         return failed(plan.because, unplanned_from)
-    until = min(one for one in (plan.planned_start, unplanned_from) if one)
+    until = min(moment for moment in (plan.planned_start, unplanned_from) if moment)
     starts = f"its drain {'would start' if plan.observed else 'starts'} at {to_text(plan.planned_start)}"
     if plan.missed:
         # Pods that stay do not make the start late.
@@ -214,7 +214,7 @@ def spacing_kept(situation: Situation) -> CheckResult:
     exempt_from = situation.exempt.spacing
     if has_come(exempt_from, now):
         return passed()
-    until = min(one for one in (last + spacing, exempt_from) if one)
+    until = min(moment for moment in (last + spacing, exempt_from) if moment)
     reason = f"the last start was at {to_text(last)}, and budget.spacing is {format_duration(spacing)}"
     return failed(reason, until)
 
