@@ -178,10 +178,6 @@ class Drain(Section):
         description="Whether a Deployment with one replica is restarted, by its pod template, when a "
         "PodDisruptionBudget blocks its pod.",
     )
-    pod_events: Flag = Field(
-        default=True,
-        description="Whether the owner of evicted pods gets an Event (docs/operating.md#events-on-pods).",
-    )
     parallel_per_node: Count = Field(default=20, description="The most evictions in flight for a node.")
     parallel: Count = Field(default=100, description="The same for all nodes.")
 

@@ -129,8 +129,9 @@ class Form(Struct, Generic[T], frozen=True, kw_only=True):
 class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     """A section that a feature brings in the list SECTIONS of its `settings.py`.
 
-    `type` is that of its value, with pydantic's limits, if any. It stands behind the key `after` in the
-    schema and on the page, or at the end. `form` is that of another program's file, if it has one.
+    `type` is that of its value, with pydantic's limits, if any. It stands in the section `below` of the core,
+    or beside these, and there behind the key `after` in the schema and on the page, or at the end. `form` is
+    that of another program's file, if it has one.
 
     The functions get the whole settings, and return what is wrong with them although each section is valid,
     what to warn of at a moment, what they do in words (under the heading `title`), the selectors of nodes
@@ -145,6 +146,7 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     type: Any
     default: T
     description: str
+    below: str = ""
     after: str = ""
     form: Form[T] | None = None
     title: str = ""
@@ -164,17 +166,20 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
 
     def of(self, settings: Settings) -> T:
         """Return the value of the section; without it in the settings, its default."""
-        value: T = getattr(settings, self.key, self.default)
+        part = getattr(settings, self.below) if self.below else settings
+        value: T = getattr(part, self.key, self.default)
         return value
+
+    @property
+    def path(self) -> str:
+        """Its key with the section above it."""
+        return f"{self.below}.{self.key}" if self.below else self.key
 
 
 class SourceSection(FeatureSection[T], frozen=True, kw_only=True):
     """A section below `sources` that a source brings in the list SECTIONS of its module."""
 
-    def of(self, settings: Settings) -> T:
-        """Return the value of the section; without it in the settings, its default."""
-        value: T = getattr(settings.sources, self.key, self.default)
-        return value
+    below: str = "sources"
 
 
 class Sources(Section):
@@ -474,36 +479,38 @@ def whole_settings() -> type[Settings]:
     """Return the type of the whole file: the settings of the core with the sections of all features.
 
     Raises PluginError if a plugin that is installed brings a section that exists, ValueError if one of the
-    program does, and if there is no key behind which a section should stand.
+    program does, and if there is no section below which or no key behind which one should stand.
     """
+    cores: dict[str, type[Section]] = {"": Settings}
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            cores[name] = field.annotation
+    of_core = [f"{below}.{key}".lstrip(".") for below, core in cores.items() for key in core.model_fields]
     modules = tuple(plugins.modules("settings"))
     brought = [(plugins.file_of(module), module.SECTIONS) for module in modules]
     plugins.by_name(
         "section",
         [
-            ("reconciler/settings/schema.py", [*Settings.model_fields]),
-            *((file, _keys(sections)) for file, sections in brought),
+            ("reconciler/settings/schema.py", of_core),
+            *((file, [section.path for section in sections]) for file, sections in brought),
         ],
         str,
     )
+    sections: list[FeatureSection[Any]] = []
     for file, given in brought:
         for section in given:
-            if section.after and section.after not in Settings.model_fields:
+            if section.below not in cores:
+                raise ValueError(f"{file}: {section.key} is below {section.below}: no such section")
+            if section.after and section.after not in cores[section.below].model_fields:
                 raise ValueError(f"{file}: {section.key} is after {section.after}: no such key")
-    sections: tuple[FeatureSection[Any], ...] = tuple(each for _, given in brought for each in given)
-    sources = _with_sections(Sources, [each for each in sections if isinstance(each, SourceSection)])
-    about = Settings.model_fields["sources"].description
-    built = _with_sections(
-        Settings,
-        [each for each in sections if not isinstance(each, SourceSection)],
-        sources=(sources, Field(default=sources(), description=about)),
-    )
-    built.of_features = sections
+            sections.append(section)
+    fields: dict[str, Any] = {}
+    for name in dict.fromkeys(section.below for section in sections if section.below):
+        part = _with_sections(cores[name], [each for each in sections if each.below == name])
+        fields[name] = part, Field(default=part(), description=Settings.model_fields[name].description)
+    built = _with_sections(Settings, [each for each in sections if not each.below], **fields)
+    built.of_features = tuple(sections)
     return built
-
-
-def _keys(sections: Iterable[FeatureSection[Any]]) -> list[str]:
-    return [f"sources.{each.key}" if isinstance(each, SourceSection) else each.key for each in sections]
 
 
 M = TypeVar("M", bound=Section)

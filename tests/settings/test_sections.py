@@ -12,13 +12,20 @@ import pytest
 import reconciler.features
 from reconciler.model.errors import SettingsError
 from reconciler.settings.load import parse_settings
-from reconciler.settings.schema import whole_settings
+from reconciler.settings.schema import Settings, whole_settings
 
 SECTION = """\
 from reconciler.settings.schema import FeatureSection
 
-SECTIONS = (FeatureSection(key="{key}", type=int, default=1, description="d", after="{after}"),)
+SECTIONS = (
+    FeatureSection(key="{key}", type=int, default=1, description="d", below="{below}", after="{after}"),
+)
 """
+
+
+def section(key: str, *, below: str = "", after: str = "") -> str:
+    """Return the text of a `settings.py` with a section of one number, by default 1."""
+    return SECTION.format(key=key, below=below, after=after)
 
 
 @pytest.fixture
@@ -45,7 +52,7 @@ def _is_below(module: ModuleType, folder: Path) -> bool:
 
 
 def test_a_section_stands_where_its_feature_says(features: Callable[..., None]) -> None:
-    features(placed=SECTION.format(key="placed", after="mode"), last=SECTION.format(key="last", after=""))
+    features(placed=section("placed", after="mode"), last=section("last"))
 
     keys = list(whole_settings().model_fields)
 
@@ -54,22 +61,49 @@ def test_a_section_stands_where_its_feature_says(features: Callable[..., None]) 
     assert getattr(parse_settings("placed: 3", "x.yaml"), "placed") == 3  # noqa: B009 - the type is made here
 
 
+def test_a_section_may_stand_below_one_of_the_core(features: Callable[..., None]) -> None:
+    features(placed=section("may_sing", below="drain", after="timeout"))
+
+    settings = parse_settings("drain: {maySing: 3}", "x.yaml")
+
+    keys = list(type(settings.drain).model_fields)
+    assert keys[keys.index("timeout") + 1] == "may_sing"
+    placed = next(each for each in settings.of_features if each.key == "may_sing")
+    assert placed.of(settings) == 3
+    assert placed.of(Settings()) == 1
+
+
 @pytest.mark.parametrize(
-    ("key", "other"), [("budget", "settings/schema.py"), ("mine", "double_a/settings.py")]
+    ("below", "key", "path", "other"),
+    [
+        pytest.param("", "budget", "budget", "settings/schema.py", id="of the core"),
+        pytest.param("drain", "timeout", "drain.timeout", "settings/schema.py", id="below one of the core"),
+        pytest.param("", "mine", "mine", "double_a/settings.py", id="of a feature"),
+    ],
 )
 def test_two_sections_with_one_key_are_refused_with_both_files(
-    features: Callable[..., None], key: str, other: str
+    features: Callable[..., None], below: str, key: str, path: str, other: str
 ) -> None:
-    features(double_a=SECTION.format(key="mine", after=""), double_b=SECTION.format(key=key, after=""))
+    features(double_a=section("mine"), double_b=section(key, below=below))
 
-    with pytest.raises(ValueError, match=rf"double_b/settings\.py: .*{other} has another section {key}"):
+    with pytest.raises(ValueError, match=rf"double_b/settings\.py: .*{other} has another section {path}"):
         whole_settings()
 
 
-def test_a_place_that_does_not_exist_is_refused_with_the_file(features: Callable[..., None]) -> None:
-    features(nowhere=SECTION.format(key="mine", after="yours"))
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        pytest.param({"after": "yours"}, "is after yours: no such key", id="after a key"),
+        pytest.param({"below": "yours"}, "is below yours: no such section", id="below a section"),
+        pytest.param({"below": "drain", "after": "mode"}, "is after mode: no such key", id="after another's"),
+    ],
+)
+def test_a_place_that_does_not_exist_is_refused_with_the_file(
+    features: Callable[..., None], place: dict[str, str], why: str
+) -> None:
+    features(nowhere=section("mine", **place))
 
-    with pytest.raises(ValueError, match=r"nowhere/settings\.py: mine is after yours: no such key"):
+    with pytest.raises(ValueError, match=rf"nowhere/settings\.py: mine {why}"):
         whole_settings()
 
 
@@ -81,7 +115,7 @@ def test_a_file_without_its_sections_is_refused(features: Callable[..., None]) -
 
 
 def test_without_its_feature_a_key_is_unknown(features: Callable[..., None]) -> None:
-    features(there=SECTION.format(key="known", after=""))
+    features(there=section("known"))
     assert parse_settings("known: 3", "x.yaml")
     features()
 

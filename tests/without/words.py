@@ -59,7 +59,8 @@ WORDS: dict[str, Words] = {
     "features/approvals": Words((r"approv",)),
     "features/calendars": Words((r"icalendar", r"\bics\b", r"calendar.?file"), ("calendars",)),
     "features/events": Words(
-        (r"pod.?events",),
+        # An Event on our own Pod is about the program.
+        (r"(?<!own.)pod_?events",),
         ("drain.podEvents",),
         tests=("real/clients/test_kubernetes_events.py", "real/clients/test_pod_events.py"),
     ),

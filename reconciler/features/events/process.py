@@ -83,8 +83,10 @@ class _AboutPods(Companion):
 
     def evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
         """Write Events about a pod that was evicted."""
+        from reconciler.features.events.settings import POD_EVENTS
+
         settings = self._leading.settings
-        if self._events is not None and (settings is None or settings().drain.pod_events):
+        if self._events is not None and (settings is None or POD_EVENTS.of(settings())):
             self._events.evicted(order, pod, deleted)
 
     def close(self) -> None:
