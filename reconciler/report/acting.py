@@ -55,8 +55,9 @@ def acting_line(reconciler: Reconciler, now: datetime) -> Line:
         words = f"{words}. TWO RECONCILERS ACT ON THESE NODES: {reconciler.beside}"
     if reconciler.lost:
         words = f"{words}. {lost_words(reconciler)}"
+    where = cluster_words(reconciler.cluster, reconciler.context) if reconciler.cluster else ""
     alarm = not reconciler.acts or bool(reconciler.others or reconciler.lost)
-    return Line(f"{words}{_where(reconciler)}", alarm)
+    return Line(f"{words} · {where}" if where else words, alarm)
 
 
 def lost_words(reconciler: Reconciler) -> str:
@@ -102,10 +103,6 @@ def _words(reconciler: Reconciler, now: datetime) -> str:
             return "reconciler: none has acted in this cluster yet"
     known = f"; the last pass that it knows of ended {ago}{mode}" if last is not None else ""
     return f"reconciler: whether one runs is not known: {reconciler.because}{known}"
-
-
-def _where(reconciler: Reconciler) -> str:
-    return f" · {cluster_words(reconciler.cluster, reconciler.context)}" if reconciler.cluster else ""
 
 
 def cluster_words(cluster: str, context: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -187,7 +187,7 @@ def plan_ahead(
     """Return what the plan does until a moment (aware); `labels` are those of the nodes, by name."""
     ordered = sorted(
         (
-            _case(node, node.schedule or _latest(node), plan.now)
+            _case(node, plan.now)
             for node in plan.nodes
             if node.schedule is not None or node.unguarded is not None
         ),
@@ -195,17 +195,31 @@ def plan_ahead(
     )
     cases = tuple(case for case in ordered if case.first is None or case.first < until)
     later = tuple(case for case in ordered if case.first is not None and until <= case.first)
-    return PlanAhead(
-        plan,
-        until.astimezone(UTC),
-        cases,
-        later,
-        _calendars(cases, labels, calendar, plan.now, until),
-        calendar.at(plan.now, None).because,
-    )
+
+    # Nodes that the same windows and freezes select share an entry, in the order of the cases.
+    sharing: dict[object, list[str]] = {}
+    for case in cases:
+        sharing.setdefault(calendar.selected_by(labels.get(case.node, {})), []).append(case.node)
+    calendars = []
+    for names in sharing.values():
+        chosen = labels.get(names[0], {})
+        openings = calendar.openings(plan.now, chosen, count=None, until=until)
+        calendars.append(SharedCalendar(tuple(names), openings, calendar.closures(plan.now, chosen, until)))
+
+    openness = calendar.at(plan.now, None).because
+    return PlanAhead(plan, until.astimezone(UTC), cases, later, tuple(calendars), openness)
 
 
-def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
+def _case(node: NodePlan, now: datetime) -> PlannedCase:
+    schedule = node.schedule
+    if schedule is None:
+        # Of a start that nobody plans, there is only to say when it would be too late.
+        latest = (
+            (judged.times.latest if judged.times is not None else None) or judged.deadline
+            for judged in node.events
+            if judged.asks
+        )
+        schedule = CaseSchedule(latest_start=min((at for at in latest if at is not None), default=None))
     events = [judged.event for judged in node.events if judged.asks] or [
         judged.event for judged in node.events
     ]
@@ -225,16 +239,6 @@ def _case(node: NodePlan, schedule: CaseSchedule, now: datetime) -> PlannedCase:
         _begun(schedule, now),
         node.unguarded,
     )
-
-
-def _latest(node: NodePlan) -> CaseSchedule:
-    """Return what there is to say of the start of a node that nobody drains: when it would be too late."""
-    moments = (
-        (event.times.latest if event.times is not None else None) or event.deadline
-        for event in node.events
-        if event.asks
-    )
-    return CaseSchedule(latest_start=min((at for at in moments if at is not None), default=None))
 
 
 def _status(node: NodePlan, schedule: CaseSchedule, now: datetime) -> Status:
@@ -259,22 +263,3 @@ def _begun(schedule: CaseSchedule, now: datetime) -> bool:
 
 def _urgency(case: PlannedCase) -> tuple[bool, datetime, str]:
     return case.status not in (Status.MISSED, Status.UNGUARDED), case.first or _LAST, case.node
-
-
-def _calendars(
-    cases: Iterable[PlannedCase],
-    labels: Mapping[str, Mapping[str, str]],
-    calendar: Calendar,
-    now: datetime,
-    until: datetime,
-) -> tuple[SharedCalendar, ...]:
-    """Return one entry for all nodes that the same windows and freezes select, in the order of the cases."""
-    nodes: dict[object, list[str]] = {}
-    for case in cases:
-        nodes.setdefault(calendar.selected_by(labels.get(case.node, {})), []).append(case.node)
-    calendars = []
-    for names in nodes.values():
-        chosen = labels.get(names[0], {})
-        openings = calendar.openings(now, chosen, count=None, until=until)
-        calendars.append(SharedCalendar(tuple(names), openings, calendar.closures(now, chosen, until)))
-    return tuple(calendars)

@@ -62,7 +62,20 @@ class NodeReport(Struct, frozen=True, dict=True):
     @staticmethod
     def of(plan: NodePlan) -> NodeReport:
         """Return the report of a plan."""
-        return NodeReport(plan, actions(plan), plan.outcome, tuple(_instructions(plan)))
+        said, held = plan.status.instructions, {hold.code for hold in plan.holds}
+        instructions = []
+        if said.hold is not None:
+            known = not held.isdisjoint({"notHeld", "notStopped"})
+            instructions.append(
+                Instruction("hold", said.hold.word, "" if known else said.hold.words(plan.node))
+            )
+        if said.deferral is not None:
+            words = "" if "notDeferred" in held else said.deferral.words(plan.node)
+            instructions.append(Instruction("defer", said.deferral.word, words))
+        if said.approval is not None:
+            words = f"its drain was approved {said.approval.word.once}"
+            instructions.append(Instruction("approve", said.approval.word, words))
+        return NodeReport(plan, actions(plan), plan.outcome, tuple(instructions))
 
     @property
     def name(self) -> str:
@@ -78,18 +91,6 @@ class NodeReport(Struct, frozen=True, dict=True):
     def document(self) -> Document:
         """The report as plain values."""
         return {column.key: plain(column.value(self)) for column in COLUMNS}
-
-
-def _instructions(plan: NodePlan) -> Iterator[Instruction]:
-    said, held = plan.status.instructions, {hold.code for hold in plan.holds}
-    if said.hold is not None:
-        known = not held.isdisjoint({"notHeld", "notStopped"})
-        yield Instruction("hold", said.hold.word, "" if known else said.hold.words(plan.node))
-    if said.deferral is not None:
-        words = "" if "notDeferred" in held else said.deferral.words(plan.node)
-        yield Instruction("defer", said.deferral.word, words)
-    if said.approval is not None:
-        yield Instruction("approve", said.approval.word, f"its drain was approved {said.approval.word.once}")
 
 
 class Point(Struct, frozen=True):

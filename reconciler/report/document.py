@@ -12,7 +12,6 @@ from enum import StrEnum
 from msgspec import Struct
 
 from reconciler import __version__
-from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
 from reconciler.model.explanation import NamespacePods
@@ -27,7 +26,7 @@ from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import By, carried_out, reconciler_value
 from reconciler.report.columns import NodeReport
-from reconciler.report.standing import words_for
+from reconciler.report.standing import Standing, words_for
 from reconciler.report.values import Document, keys, plain, settings_value
 
 
@@ -102,14 +101,9 @@ def heading(plan: Plan) -> Document:
 
 def to_report(plan: Plan, outcomes: Iterable[Outcome] = (), *, rehearsed: bool) -> Report:
     """Return the report of one pass, what is missed first; `rehearsed` says that nothing was written."""
-    nodes = sorted(plan.nodes, key=lambda node: not _is_missed(node))
-    return Report(plan, tuple(map(node_report, nodes)), rehearsed, tuple(outcomes))
-
-
-def _is_missed(node: NodePlan) -> bool:
-    """Whether the node was missed, or will be."""
-    missed = node.outcome is not None and node.outcome.result is CaseResult.MISSED
-    return missed or (node.schedule is not None and node.schedule.missed)
+    missed = (Standing.WILL_BE_MISSED, Standing.MISSED)
+    nodes = sorted(map(node_report, plan.nodes), key=lambda node: node.standing not in missed)
+    return Report(plan, tuple(nodes), rehearsed, tuple(outcomes))
 
 
 def node_report(node: NodePlan) -> NodeReport:
@@ -214,18 +208,15 @@ def _is_shown(node: NodePlan, limit: Limit) -> bool:
         case Only.PLANNED:
             return node.status.urgency is not None and node.before is not State.IN_MAINTENANCE
         case Only.DRAINING:
-            return _is_draining(node)
+            progress = node.draining.progress
+            if progress is not None and progress.phase is Phase.RUNNING:
+                return True
+            # A person drains the node with `reconciler drain`, which has no record.
+            if any(hold.code == NOT_CLAIMED.code for hold in node.holds):
+                return True
+            drain = node.record.drain if node.record is not None else None
+            return node.before is State.IN_MAINTENANCE and drain is not None and drain.done is None
     return limit.only in words_for(node)
-
-
-def _is_draining(node: NodePlan) -> bool:
-    progress = node.draining.progress
-    if progress is not None and progress.phase is Phase.RUNNING:
-        return True
-    if any(hold.code == NOT_CLAIMED.code for hold in node.holds):
-        return True
-    drain = node.record.drain if node.record is not None else None
-    return node.before is State.IN_MAINTENANCE and drain is not None and drain.done is None
 
 
 def summed(before: Report, last: Report) -> Report:

@@ -13,7 +13,7 @@ from reconciler.drain import prospect
 from reconciler.drain.workloads import PEOPLE, owned_by, owner_of
 from reconciler.model.case_outcome import reports_start
 from reconciler.model.drains import Blocker
-from reconciler.model.event import REQUEST, Answer, Kind, Reading
+from reconciler.model.event import REQUEST, Answer, Kind
 from reconciler.model.explanation import (
     Examination,
     NodeExplanation,
@@ -29,7 +29,7 @@ from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import BY_OTHERS, HOSTED_LABEL, Node
-from reconciler.model.plan import BudgetUse, Hold, NodePlan, NodeStatus, Plan, PodVerdict, Preview
+from reconciler.model.plan import BudgetUse, NodePlan, NodeStatus, Plan, PodVerdict, Preview
 from reconciler.model.pod import Pod
 from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, guarded
 from reconciler.model.record import KnownEvent, State
@@ -136,18 +136,26 @@ def explain_node(
     blockers = drain.blockers if drain is not None and not assumed else ()
     unread = plan.schedule is not None and plan.schedule.forecast is CaseForecast.UNKNOWN
     kept = tuple(_kept(plan, settings.keys.names, found.plan.budget))
+    unknown = [
+        reading for reading in assessment.readings if reading.answer is Answer.UNKNOWN and reading.installed
+    ]
     return NodeExplanation(
         plan,
         _unmanaged(node, settings),
         # A cordon in the plan is no news.
         "" if plan.before is State.IN_MAINTENANCE else node.out_of_service,
-        tuple(_source(reading) for reading in assessment.readings),
+        tuple(
+            SourceAnswer(reading.source, reading.answer.value, reading.because, reading.as_of)
+            if reading.installed
+            else SourceAnswer(reading.source, "not installed", reading.because)
+            for reading in assessment.readings
+        ),
         _with_commands(
             (
                 # What could not be read for the forecast is among what could not be seen.
                 *(each for each in kept if each.code != FORECAST or not unread),
-                *_unknowns(node, assessment),
-                *(blocked_by(one, pods.get(one.pod)) for one in _each_budget_once(blockers)),
+                *(_unread(reading.source, reading.because, node.name) for reading in unknown),
+                *(blocked_by(blocker, pods.get(blocker.pod)) for blocker in _each_budget_once(blockers)),
             ),
             node.name,
         ),
@@ -222,7 +230,7 @@ def obstacles(plan: NodePlan, keys: OwnKeys, budget: BudgetUse = _UNUSED) -> tup
         (
             *_kept(plan, keys, budget),
             *(_unread(source, because, plan.node) for source, because in plan.status.unread),
-            *(blocked_by(one, None) for one in _each_budget_once(blockers)),
+            *(blocked_by(blocker, None) for blocker in _each_budget_once(blockers)),
         ),
         plan.node,
     )
@@ -233,40 +241,40 @@ def _kept(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle
 
     For a node that nobody guards, and for one that is missed or will be, one of them waits for a person.
     """
-    found = list(_holds(plan, keys, budget))
+    kept = list(_holds(plan, keys, budget))
     if plan.unguarded is not None:
         # These holds say the same, but not that nobody drains the node.
-        found = [hold for hold in found if hold.code not in _SAID_BY_UNGUARDED]
-        found.insert(0, Obstacle(UNGUARDED, plan.unguarded.words, plan.unguarded.who))
+        kept = [hold for hold in kept if hold.code not in _SAID_BY_UNGUARDED]
+        kept.insert(0, Obstacle(UNGUARDED, plan.unguarded.words, plan.unguarded.who))
     drain = plan.record.drain if plan.record is not None else None
     for sender in drain.kept.coming if drain is not None else ():
         # The drain is done, so nothing holds it. Whoever sends these pods loses them all the same.
         who = f"whoever creates pods in the namespace {sender.namespace}: `{sender.command(plan.node)}`"
-        found.append(Obstacle(DRAIN_BLOCKED.code, str(sender), who))
+        kept.append(Obstacle(DRAIN_BLOCKED.code, str(sender), who))
     schedule, outcome = plan.schedule, plan.outcome
     if schedule is not None and (schedule.by_pods or schedule.forecast is CaseForecast.AT_RISK):
         # The holds of a drain for these pods name no owner and no command.
         named = tuple(f"{stays.pod}: " for stays in schedule.prospect.obstacles)
-        found = [
-            hold for hold in found if hold.code != DRAIN_BLOCKED.code or not hold.because.startswith(named)
+        kept = [
+            hold for hold in kept if hold.code != DRAIN_BLOCKED.code or not hold.because.startswith(named)
         ]
         for stays in schedule.prospect.obstacles:
             namespace, _, pod = stays.pod.partition("/")
             ways = stays.commands or (f"kubectl -n {namespace} describe pod {pod}",)
             how = f"{stays.remedy.rstrip('.')}: {' or '.join(f'`{way}`' for way in ways)}"
-            found.append(Obstacle(FORECAST, str(stays), f"the owner of {stays.owner or stays.pod}: {how}"))
+            kept.append(Obstacle(FORECAST, str(stays), f"the owner of {stays.owner or stays.pod}: {how}"))
     elif schedule is not None and schedule.forecast is CaseForecast.UNKNOWN:
         who = f"whoever is on call, if it stays unknown: `reconciler explain {plan.node}`"
-        found.append(Obstacle(FORECAST, schedule.forecast_words, who))
-    if all(obstacle.by_itself for obstacle in found):
+        kept.append(Obstacle(FORECAST, schedule.forecast_words, who))
+    if all(obstacle.by_itself for obstacle in kept):
         if schedule is not None and schedule.missed:
             who = f"by hand: `{keys.drain_by_hand(plan.node)}`"
-            found.append(Obstacle(MISSED, schedule.because, who))
+            kept.append(Obstacle(MISSED, schedule.because, who))
         elif outcome is not None and not outcome.result.good:
             pods = f"kubectl get pods -A --field-selector spec.nodeName={plan.node}"
             who = f"the owners of its pods: `{pods}` shows what is there now"
-            found.append(Obstacle(MISSED, outcome.words, who))
-    yield from found
+            kept.append(Obstacle(MISSED, outcome.words, who))
+    yield from kept
 
 
 def plan_of(node: Node, plan: Plan) -> NodePlan:
@@ -279,13 +287,13 @@ def plan_of(node: Node, plan: Plan) -> NodePlan:
         State.OPERATIONAL,
         status=NodeStatus(unschedulable=node.unschedulable),
     )
-    return next((one for one in plan.nodes if one.node == node.name), quiet)
+    return next((planned for planned in plan.nodes if planned.node == node.name), quiet)
 
 
 def order_events(plan: NodePlan) -> tuple[tuple[KnownEvent, ...], str]:
     """Return the events for which a drain of the node would be, and the kind that was assumed, if any."""
     recorded = cases.allowed(plan.record) if plan.record is not None else ()
-    events = recorded or tuple(cases.known(one.event) for one in plan.events if one.asks)
+    events = recorded or tuple(cases.known(judged.event) for judged in plan.events if judged.asks)
     return (events, "") if events else ((KnownEvent(ASSUMED, None, (), ()),), ASSUMED.value)
 
 
@@ -315,15 +323,15 @@ def _drain(
     if PODS in unseen:
         return None, assumed
     order = drain_order(node, events, now, settings, snapshot)
-    staying = [one for one in snapshot.nodes if one.name != node.name and not one.unschedulable]
-    pods = [pod for found in snapshot.pods.values() for pod in found]
+    staying = [other for other in snapshot.nodes if other.name != node.name and not other.unschedulable]
+    pods = [pod for of_node in snapshot.pods.values() for pod in of_node]
     seen, problems = guarded(
         f"the preview of node {node.name} failed",
         lambda: prospect.preview(order, staying, pods, snapshot.budgets, now),
         None,
     )
     if seen is None:
-        return Preview(room=tuple(f"unknown, because of {one}" for one in problems)), assumed
+        return Preview(room=tuple(f"unknown, because of {problem}" for problem in problems)), assumed
     unknown = tuple(unseen[what] for what in (BUDGETS, NAMESPACES) if what in unseen)
     return replace(seen, unknown=unknown), assumed
 
@@ -338,18 +346,18 @@ def _unmanaged(node: Node, settings: Settings) -> str:
     return ""
 
 
-def _source(reading: Reading) -> SourceAnswer:
-    if not reading.installed:
-        return SourceAnswer(reading.source, "not installed", reading.because)
-    return SourceAnswer(reading.source, reading.answer.value, reading.because, reading.as_of)
-
-
 def _holds(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle]:
-    requested = any(REQUEST in one.event.sources for one in plan.events)
-    said = plan.status.instructions
+    requested = any(REQUEST in judged.event.sources for judged in plan.events)
+    said, schedule = plan.status.instructions, plan.schedule
     held = said.hold.word.scope if said.hold is not None else ""
     deferred = said.deferral.word.scope if said.deferral is not None else ""
     for hold in plan.holds:
+        # Of the nodes that the reason names, those that nobody maintains come back by a command.
+        closed = [
+            f"`kubectl uncordon {node}`"
+            for node, because in (budget.holders if hold.code == "budgetLeft" else ())
+            if because == BY_OTHERS and node in hold.reason
+        ]
         scope = deferred if hold.code == "notDeferred" else held
         who = who_ends(hold.code, plan.node, keys, requested=requested, scope=scope, who=hold.who)
         by_itself = hold.by_itself or ends_by_itself(hold.code, requested=requested)
@@ -360,12 +368,19 @@ def _holds(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacl
             # The event has ended, and only the settle time is left, if somebody lets it pass.
             left, by_itself = plan.unguarded, plan.unguarded is None
             who = left.who if left is not None else f"{NOBODY} after the settle time"
-        elif hold.code == "budgetLeft" and (closed := _closed(hold, budget)):
-            who = f"whoever cordoned these nodes: {', '.join(closed)}; or {who}"
+        elif closed:
+            who = f"whoever cordoned these nodes: {', '.join(closed[:_MOST_CLOSED])}; or {who}"
         elif hook := _HOOK.search(hold.reason):
             who = who.replace(f"{hook[1]}.NAME-", f"{hook[1]}.{hook[2]}-")
-        if by_itself and _ends_too_late(hold, plan):
-            by_itself, who = False, _in_time(who, plan.node, keys)
+        if by_itself and schedule is not None and not schedule.started:
+            # What ends by itself after the latest start, or of a drain that starts too late anyway, is for a
+            # person to end in time.
+            latest = schedule.latest_start
+            late = schedule.missed and not schedule.by_pods
+            if hold.until > latest if hold.until is not None and latest is not None else late:
+                others = who.partition("; or ")[2] if who.startswith(NOBODY) else who
+                by_hand = f"by hand: `{keys.drain_by_hand(plan.node)}`"
+                by_itself, who = False, f"{others}; or {by_hand}" if others else by_hand
         yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
 
 
@@ -373,35 +388,7 @@ _HOOK = re.compile(r"\bhooks? ((?:pre|post)-[a-z]+)\.([\w.-]+)")
 """The first hook that a reason names."""
 
 _MOST_CLOSED = 2
-
-
-def _closed(hold: Hold, budget: BudgetUse) -> list[str]:
-    """Return the commands that bring back nodes that the reason names and that nobody maintains."""
-    named = (node for node, because in budget.holders if because == BY_OTHERS and node in hold.reason)
-    return [f"`kubectl uncordon {node}`" for node in named][:_MOST_CLOSED]
-
-
-def _ends_too_late(hold: Hold, plan: NodePlan) -> bool:
-    """Whether a hold that ends by itself ends after the latest start, or the drain starts too late anyway."""
-    schedule = plan.schedule
-    if schedule is None or schedule.started:
-        return False
-    if hold.until is not None and schedule.latest_start is not None:
-        return hold.until > schedule.latest_start
-    return schedule.missed and not schedule.by_pods
-
-
-def _in_time(who: str, node: str, keys: OwnKeys) -> str:
-    """Return who can end in time what would end by itself too late."""
-    others = who.partition("; or ")[2] if who.startswith(NOBODY) else who
-    by_hand = f"by hand: `{keys.drain_by_hand(node)}`"
-    return f"{others}; or {by_hand}" if others else by_hand
-
-
-def _unknowns(node: Node, assessment: NodeAssessment) -> Iterator[Obstacle]:
-    for reading in assessment.readings:
-        if reading.answer is Answer.UNKNOWN and reading.installed:
-            yield _unread(reading.source, reading.because, node.name)
+"""Commands for nodes that somebody has cordoned."""
 
 
 def _unread(source: str, because: str, node: str) -> Obstacle:
@@ -411,10 +398,10 @@ def _unread(source: str, because: str, node: str) -> Obstacle:
 def _each_budget_once(blockers: tuple[Blocker, ...]) -> Iterator[Blocker]:
     """Yield the blockers, of the pods that one budget holds only the first."""
     seen: set[str] = set()
-    for one in blockers:
-        if not one.budget or one.budget not in seen:
-            yield one
-        seen.add(one.budget)
+    for blocker in blockers:
+        if not blocker.budget or blocker.budget not in seen:
+            yield blocker
+        seen.add(blocker.budget)
 
 
 OWNER_LABELS = ("app.kubernetes.io/managed-by", "app.kubernetes.io/part-of", "app.kubernetes.io/created-by")
@@ -425,12 +412,12 @@ _MOST = 8
 
 def owner_labels(pod: Pod) -> tuple[tuple[str, str], ...]:
     """Return the labels that name an owner or a team, sorted by their key, the first few."""
-    found = sorted(
+    labels = sorted(
         (key, value)
         for key, value in pod.labels.items()
         if value and (key in OWNER_LABELS or key.rpartition("/")[2] in PEOPLE)
     )
-    return tuple(found[:_MOST])
+    return tuple(labels[:_MOST])
 
 
 _SCHEDULED = "Scheduled"
@@ -445,7 +432,7 @@ UNKNOWN = "unknown"
 
 def find_pod(snapshot: Snapshot, namespace: str, name: str) -> Pod | None:
     """Return the pod of that name, None if there is none. The snapshot has the pods of the whole cluster."""
-    every = (pod for found in snapshot.pods.values() for pod in found)
+    every = (pod for of_node in snapshot.pods.values() for pod in of_node)
     return next((pod for pod in every if (pod.namespace, pod.name) == (namespace, name)), None)
 
 
@@ -464,7 +451,10 @@ def past_of(
             event
             for event in events
             if event.name == name
-            or (f"node {node} " in f"{event.message} " and not _is_before(event, placed))
+            or (
+                f"node {node} " in f"{event.message} "
+                and (event.at is None or placed.at is None or event.at >= placed.at)
+            )
         )
     owners = {f"{event.kind} {namespace}/{event.name}" for event in events}
     pods = [
@@ -487,10 +477,6 @@ def past_of(
     return PodPast(f"{namespace}/{name}", events, tuple(sorted(successors)), tuple(drained), unseen)
 
 
-def _is_before(event: SeenEvent, other: SeenEvent) -> bool:
-    return event.at is not None and other.at is not None and event.at < other.at
-
-
 def explain_pod(pod: Pod, node: NodeExplanation | None, snapshot: Snapshot) -> PodExplanation:
     """Return what a drain of the pod's node would do with it, and what refuses its eviction.
 
@@ -498,35 +484,30 @@ def explain_pod(pod: Pod, node: NodeExplanation | None, snapshot: Snapshot) -> P
     """
     drain = node.drain if node is not None else None
     verdicts = drain.pods if drain is not None else ()
-    verdict = next((one for one in verdicts if one.uid == pod.uid), None) or _without(pod, node)
-    blockers = [one for one in (drain.blockers if drain is not None else ()) if one.pod == pod.key]
-    refused = next((one for one in blockers if one.budget), None)
-    obstacles = _with_commands(
-        _pod_obstacles(pod, verdict, [blocked_by(one, pod) for one in blockers]), pod.node
-    )
+    verdict = next((known for known in verdicts if known.uid == pod.uid), None)
+    if verdict is None and node is not None:
+        verdict = PodVerdict(pod.key, pod.uid, UNKNOWN)
+    elif verdict is None:
+        reason = f"its node {pod.node} no longer exists" if pod.node else "it is on no node"
+        verdict = PodVerdict(pod.key, pod.uid, NONE, (reason,))
+
+    owner = owner_of(pod)
+    blockers = [
+        blocker for blocker in (drain.blockers if drain is not None else ()) if blocker.pod == pod.key
+    ]
+    kept = [blocked_by(blocker, pod) for blocker in blockers]
+    if not blockers and verdict.action in ("skip", "wait"):
+        of_pod = f"the owner of {owner}" if owner else "the owner of the pod"
+        kept.append(Obstacle("pod", "; ".join(verdict.reasons), f"{of_pod}, or the owner of the settings"))
+    obstacles = _with_commands(kept, pod.node)
+    budgets = (budget for budget in snapshot.budgets if budget.covers(pod))
     return PodExplanation(
         pod,
-        owner_of(pod),
+        owner,
         owner_labels(pod),
         verdict,
         move_of(pod, node.plan if node is not None else None, verdict, obstacles[0] if blockers else None),
-        tuple(sorted((one for one in snapshot.budgets if one.covers(pod)), key=lambda one: one.key)),
-        refused,
+        tuple(sorted(budgets, key=lambda budget: budget.key)),
+        next((blocker for blocker in blockers if blocker.budget), None),
         obstacles,
     )
-
-
-def _without(pod: Pod, node: NodeExplanation | None) -> PodVerdict:
-    if node is not None:
-        return PodVerdict(pod.key, pod.uid, UNKNOWN)
-    reason = f"its node {pod.node} no longer exists" if pod.node else "it is on no node"
-    return PodVerdict(pod.key, pod.uid, NONE, (reason,))
-
-
-def _pod_obstacles(pod: Pod, verdict: PodVerdict, blocked: list[Obstacle]) -> Iterator[Obstacle]:
-    yield from blocked
-    if blocked or verdict.action not in ("skip", "wait"):
-        return
-    owner = owner_of(pod)
-    of_pod = f"the owner of {owner}" if owner else "the owner of the pod"
-    yield Obstacle("pod", "; ".join(verdict.reasons), f"{of_pod}, or the owner of the settings")

@@ -23,7 +23,7 @@ from reconciler.model.explanation import (
 )
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import to_text
-from reconciler.model.plan import CheckAnswer, Plan, Verdict, WorkflowReport
+from reconciler.model.plan import Plan, Verdict
 from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.unguarded import UnguardedWhy
@@ -154,7 +154,7 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
     `wide`: also with every check, the answer of each source, and where the pods of a drain fit.
     """
     plan, zone = explained.plan, ZoneInfo(explained.plan.settings.time_zone)
-    if not wide and (answer := _answer_of(explained)) is not None:
+    if not wide and (answer := list(_answer(explained))):
         return shown(answer, zone, width, now=plan.now, near=plan.now)
     by = carried_out(plan, rehearsed=True)
     lines = [f"{moment_value(plan.now)} · mode {plan.mode}, {nothing_written(by)}"]
@@ -174,35 +174,29 @@ def as_text(explained: Explanation, width: int | None = None, *, wide: bool = Fa
     return shown(lines, zone, width, now=plan.now)
 
 
-def _answer_of(explained: Explanation) -> Iterator[str] | None:
-    """Return the few lines about the node, or the pod, None if there is neither."""
-    if explained.pod is not None:
-        return _pod_answer(explained.pod, explained)
-    if explained.past is not None:
-        return _past_lines(explained.past, explained.plan.now)
-    return _answer(explained.node, explained.plan) if explained.node is not None else None
+def _answer(explained: Explanation) -> Iterator[str]:
+    """Yield the few lines that a person needs at night: what it is, why, what to type, what comes.
 
-
-def _pod_answer(pod: PodExplanation, explained: Explanation) -> Iterator[str]:
-    plan = explained.plan
-    yield from _pod_lines(pod, explained.past, plan, wide=False)
-    yield from unseen_lines(plan.unseen)
-    if explained.node is not None and pod.move.because != NO_MAINTENANCE:
-        yield row("node", f"{pod.move.node}: {verdict(explained.node.plan, plan.now)}")
-        if pod.move.answer in (Moves.WAITS, Moves.UNKNOWN):
-            # What keeps the pod is what keeps the node.
-            yield from (row(label, text) for label, text in answer_rows(explained.node, plan.now))
-
-
-def _answer(explained: NodeExplanation, plan: Plan) -> Iterator[str]:
-    """Yield the few lines that a person needs at night: what the node is, why, what to type, what comes."""
-    node = explained.plan
-    place = [f"zone {node.zone}" if node.zone else "", f"pool {node.pool}" if node.pool else ""]
-    where = ", ".join(part for part in place if part)
-    yield f"{node.node}{f' ({where})' if where else ''}: {verdict(node, plan.now)}"
-    for label, text in _answer_rows(explained, plan):
-        yield row(label, text)
-    yield from unseen_lines(plan.unseen)
+    There are none if neither a node nor a pod is explained.
+    """
+    plan, pod = explained.plan, explained.pod
+    if pod is not None:
+        yield from _pod_lines(pod, explained.past, plan, wide=False)
+        yield from unseen_lines(plan.unseen)
+        if explained.node is not None and pod.move.because != NO_MAINTENANCE:
+            yield row("node", f"{pod.move.node}: {verdict(explained.node.plan, plan.now)}")
+            if pod.move.answer in (Moves.WAITS, Moves.UNKNOWN):
+                # What keeps the pod is what keeps the node.
+                yield from (row(label, text) for label, text in answer_rows(explained.node, plan.now))
+    elif explained.past is not None:
+        yield from _past_lines(explained.past, plan.now)
+    elif explained.node is not None:
+        node = explained.node.plan
+        place = [f"zone {node.zone}" if node.zone else "", f"pool {node.pool}" if node.pool else ""]
+        where = ", ".join(part for part in place if part)
+        yield f"{node.node}{f' ({where})' if where else ''}: {verdict(node, plan.now)}"
+        yield from (row(label, text) for label, text in _answer_rows(explained.node, plan))
+        yield from unseen_lines(plan.unseen)
 
 
 def _answer_rows(explained: NodeExplanation, plan: Plan) -> Iterator[Row]:
@@ -242,15 +236,9 @@ def _rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -
     yield from _about(explained)
     yield from _from_columns(node, FOR_PEOPLE, by, now)
     yield from (("source", f"{source.source}: {_answered(source)}") for source in explained.sources)
-    yield from _check_rows(explained.plan.checks)
-    for workflow in node.plan.workflows:
-        yield from _workflow_rows(workflow)
-    yield from _obstacle_rows(explained.obstacles, _SHOWN)
-    yield from _drain_rows(explained, wide=True)
 
-
-def _check_rows(checks: Sequence[CheckAnswer]) -> Iterator[Row]:
-    """Yield a row for each check; those that only state that something is not so share the last one."""
+    # The checks that only state that something is not so share the last row.
+    checks = explained.plan.checks
     not_so = [check.name for check in checks if not check.holds and check.verdict is Verdict.FAILED]
     for check in checks:
         if check.name not in not_so:
@@ -258,16 +246,18 @@ def _check_rows(checks: Sequence[CheckAnswer]) -> Iterator[Row]:
     if not_so:
         yield "fact", f"not so: {', '.join(not_so)}"
 
+    for workflow in node.plan.workflows:
+        name = workflow.profile
+        for step in workflow.steps[:_SHOWN]:
+            condition = f", if {step.check}" if step.check else ""
+            yield "step", f"{name} to {step.next}{condition}: {step.verdict}"
+        for check in workflow.answers[:_SHOWN]:
+            until = until_words(check.until, check.words)
+            yield check.verdict.value, f"{name} {check.name}: {check.words}{until}"
+        yield from _more(workflow.answers, _SHOWN)
 
-def _workflow_rows(workflow: WorkflowReport) -> Iterator[Row]:
-    name = workflow.profile
-    for step in workflow.steps[:_SHOWN]:
-        condition = f", if {step.check}" if step.check else ""
-        yield "step", f"{name} to {step.next}{condition}: {step.verdict}"
-    for check in workflow.answers[:_SHOWN]:
-        until = until_words(check.until, check.words)
-        yield check.verdict.value, f"{name} {check.name}: {check.words}{until}"
-    yield from _more(workflow.answers, _SHOWN)
+    yield from _obstacle_rows(explained.obstacles, _SHOWN)
+    yield from _drain_rows(explained, wide=True)
 
 
 def _short_rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -> Iterator[Row]:
@@ -404,24 +394,21 @@ def _pod_rows(explained: PodExplanation, plan: Plan, *, wide: bool) -> Iterator[
     for reason in explained.verdict.reasons:
         if wide or reason not in explained.move.because:
             yield "reason", reason
-    yield from _budget_rows(explained, plan)
+
+    if _budgets_unseen(plan):
+        yield "budget", "not known, because the PodDisruptionBudgets could not be seen"
+    else:
+        if explained.verdict.action in ("evict", "delete") and move.answer is not Moves.BLOCKED:
+            refused = explained.refused
+            yield "now", f"refused: {refused.because}" if refused else "no budget refuses its eviction"
+        for budget in explained.budgets[:_SHOWN]:
+            expected = count_of(budget.expected, "pod")
+            numbers = f"{budget.desired} of {expected} must be healthy, {budget.healthy} are"
+            yield "budget", f"{budget.key}: {numbers}; {budget.allowed} may go now"
+        yield from _more(explained.budgets, _SHOWN)
+        if not explained.budgets:
+            yield "budget", "none selects it"
+
     if wide:
         ready = "ready" if explained.pod.ready else "not ready"
         yield "pod", f"{explained.pod.phase or 'in an unknown phase'}, {ready}"
-
-
-def _budget_rows(explained: PodExplanation, plan: Plan) -> Iterator[Row]:
-    if _budgets_unseen(plan):
-        yield "budget", "not known, because the PodDisruptionBudgets could not be seen"
-        return
-    if explained.verdict.action in ("evict", "delete") and explained.move.answer is not Moves.BLOCKED:
-        refused = explained.refused
-        yield "now", f"refused: {refused.because}" if refused else "no budget refuses its eviction"
-    for budget in explained.budgets[:_SHOWN]:
-        numbers = (
-            f"{budget.desired} of {count_of(budget.expected, 'pod')} must be healthy, {budget.healthy} are"
-        )
-        yield "budget", f"{budget.key}: {numbers}; {budget.allowed} may go now"
-    yield from _more(explained.budgets, _SHOWN)
-    if not explained.budgets:
-        yield "budget", "none selects it"

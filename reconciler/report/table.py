@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from reconciler.calendar.values import format_local, time_left, with_time_left
 from reconciler.model.limits import count_of
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import Plan
 from reconciler.report import safe
 from reconciler.report.ahead import clock_text
 from reconciler.report.columns import NodeReport
@@ -91,18 +91,17 @@ def _urgency(node: NodeReport) -> tuple[int, datetime, str]:
 
 def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterator[Line]:
     zone = ZoneInfo(plan.settings.time_zone)
-    cells = [
-        [
-            safe.line(node.name),
-            _state(node.standing),
-            kinds_of(node.plan) or "none",
-            _comes(node.plan, plan.now, zone),
-        ]
-        for node in nodes
-    ]
+    cells = []
+    alarmed = [node.standing.alarms for node in nodes]
+    for node, alarm in zip(nodes, alarmed, strict=True):
+        state = node.standing.upper() if alarm else node.standing.value
+        date = comes_at(node.plan)
+        when = "no date" if node.plan.events else ""
+        if date is not None:
+            when = f"{time_left(date, plan.now)}, {clock_text(date, plan.now, zone)}"
+        cells.append([safe.line(node.name), state, kinds_of(node.plan) or "none", when])
     said = (" ".join(_why(node, plan).split()) for node in nodes)
     reasons = [text for reason in said for text in with_clocks([reason], plan.now, zone, named=False)]
-    alarmed = [node.standing.alarms for node in nodes]
     widths = [max(cell_len(row[column]) for row in (*cells, [*_HEADS])) for column in range(len(_HEADS) - 1)]
     if width is not None:
         widths[0] = min(widths[0], max(width - sum(widths[1:]) - 2 * len(widths), _NAME))
@@ -130,18 +129,6 @@ def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterato
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(padded(cell, size) for cell, size in zip(cells, [*widths, 0], strict=False)).rstrip()
-
-
-def _state(what: Standing) -> str:
-    return what.upper() if what.alarms else what.value
-
-
-def _comes(node: NodePlan, now: datetime, zone: ZoneInfo) -> str:
-    """Return when the platform may start, empty if nothing is announced."""
-    date = comes_at(node)
-    if date is None:
-        return "no date" if node.events else ""
-    return f"{time_left(date, now)}, {clock_text(date, now, zone)}"
 
 
 def _why(node: NodeReport, plan: Plan) -> str:

@@ -15,7 +15,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import By
-from reconciler.report.columns import FOR_PEOPLE, NodeReport, Point, action_row, state_line
+from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, action_row, state_line
 from reconciler.report.document import Report
 from reconciler.report.lines import folded, with_clocks
 from reconciler.report.moves import pod_lines
@@ -77,9 +77,24 @@ def rows_as_text(report: Report, width: int | None = None) -> str:
 def _rows(report: Report, *, wide: bool) -> list[str]:
     lines = []
     for node in report.nodes:
-        if node.plan.has_news:
-            lines += ["", *_node(node, _undone(report, node), report.by)]
-            lines += [row(label, text) for label, text in _details(node)] if wide else []
+        if not node.plan.has_news:
+            continue
+        undone = _undone(report, node)
+        by = By.NOBODY if undone else report.by
+        lines += ["", node_heading(node, by)]
+
+        rows: list[Row] = []
+        done = replace(node, actions=tuple(kind for kind in node.actions if kind not in undone))
+        for column in FOR_PEOPLE:
+            rows += column.rows(done, report.by) if column.rows is not None else ()
+        rows += action_row("not done", undone)
+        preview = node.plan.draining.preview
+        for pod in preview.pods if wide and preview is not None else ():
+            # A pod that is waited for has its row in each form.
+            if pod.action != "wait":
+                because = f": {'; '.join(pod.reasons)}" if pod.reasons else ""
+                rows.append(("pod", f"{pod.pod}: {pod.action}{because}"))
+        lines += [row(label, text) for label, text in rows]
     return lines + unknown_lines([node for node in report.nodes if not node.plan.has_news])
 
 
@@ -211,22 +226,6 @@ def unknown_lines(nodes: list[NodeReport]) -> list[str]:
     return lines
 
 
-def _node(node: NodeReport, undone: list[ActionKind], by: By) -> list[str]:
-    node = replace(node, actions=tuple(kind for kind in node.actions if kind not in undone))
-    rows = [row(label, text) for column in FOR_PEOPLE if column.rows for label, text in column.rows(node, by)]
-    rows += [row(label, text) for label, text in action_row("not done", undone)]
-    return [node_heading(node, By.NOBODY if undone else by), *rows]
-
-
-def _details(node: NodeReport) -> Iterator[tuple[str, str]]:
-    preview = node.plan.draining.preview
-    for pod in preview.pods if preview is not None else ():
-        # A pod that is waited for has its row in each form.
-        if pod.action != "wait":
-            because = f": {'; '.join(pod.reasons)}" if pod.reasons else ""
-            yield "pod", f"{pod.pod}: {pod.action}{because}"
-
-
 def node_heading(node: NodeReport, by: By) -> str:
     """Return the line above the rows of a node: its name, where it is, and its state."""
     parts = [column.heading(node) for column in FOR_PEOPLE if column.heading is not None]
@@ -264,7 +263,11 @@ def as_markdown(report: Report) -> str:
         rows = ([cell.text(node, by) for cell in _CELLS] for node in report.nodes)
         lines += ["", *markdown_table(heads, rows)]
         for node in report.nodes:
-            lines += _reasons(node)
+            points = [point for column in FOR_PEOPLE if column.points for point in column.points(node)]
+            lines += ["", f"## {safe.markdown(node.name)}", ""] if points else []
+            for point in points:
+                code = f" (`{point.code}`)" if point.code else ""
+                lines.append(f"- {safe.markdown(point.text)}{code}")
     elif is_quiet(report):
         lines.append("No node has an event, and none is in maintenance.")
     if report.pods is not None:
@@ -286,13 +289,3 @@ def markdown_page(lines: Iterable[str], zone: ZoneInfo) -> str:
     """Return the page of lines in which texts from outside are safe; its moments are in `zone`."""
     # Nothing that makes text safe changes a moment.
     return "\n".join(in_zone(line, zone) for line in lines).rstrip() + "\n"
-
-
-def _reasons(node: NodeReport) -> list[str]:
-    points = [point for column in FOR_PEOPLE if column.points is not None for point in column.points(node)]
-    return ["", f"## {safe.markdown(node.name)}", "", *map(_point, points)] if points else []
-
-
-def _point(point: Point) -> str:
-    code = f" (`{point.code}`)" if point.code else ""
-    return f"- {safe.markdown(point.text)}{code}"

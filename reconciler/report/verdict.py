@@ -131,7 +131,21 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
     schedule, said = node.schedule, ""
     missed = standing(node) is Standing.MISSED
     planned = schedule is not None and schedule.planned_start is not None and not schedule.missed
-    ordered = sorted(_grouped(obstacles), key=lambda obstacle: obstacle.by_itself)
+
+    # Pods that stay for one reason share theirs, with how many more there are.
+    grouped: list[Obstacle] = []
+    pods: dict[str, list[Obstacle]] = {}
+    for obstacle in obstacles:
+        if obstacle.code == "pod":
+            pods.setdefault(obstacle.because.partition(": ")[2], []).append(obstacle)
+        else:
+            grouped.append(obstacle)
+    for because, same in pods.items():
+        first = same[0]
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        grouped.append(replace(first, because=f"{first.because.partition(': ')[0]}{more}: {because}"))
+
+    ordered = sorted(grouped, key=lambda obstacle: obstacle.by_itself)
     for obstacle in ordered:
         reason = _COMMAND_BEHIND.sub("", obstacle.because)
         about = reason.partition(": ")[2] or reason
@@ -175,22 +189,6 @@ def label_of(code: str) -> str:
     if code == MISSED:
         return "why"
     return "blocked" if code in ("budget", "pod", FORECAST) else kind_of_hold(code).value
-
-
-def _grouped(obstacles: Iterable[Obstacle]) -> Iterator[Obstacle]:
-    """Yield the obstacles; pods that stay for one reason share theirs, with how many more there are."""
-    pods: dict[str, list[Obstacle]] = {}
-    every = list(obstacles)
-    for obstacle in every:
-        if obstacle.code == "pod":
-            pods.setdefault(obstacle.because.partition(": ")[2], []).append(obstacle)
-    for obstacle in every:
-        if obstacle.code != "pod":
-            yield obstacle
-    for because, same in pods.items():
-        first = same[0]
-        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-        yield replace(first, because=f"{first.because.partition(': ')[0]}{more}: {because}")
 
 
 def answer_rows(explained: NodeExplanation, now: datetime) -> Iterator[Row]:
