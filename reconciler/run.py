@@ -24,7 +24,7 @@ from reconciler.passes.assess import assess
 from reconciler.passes.causes import with_causes
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import Rehearsal, observe
-from reconciler.passes.parts import Parts, Sources
+from reconciler.passes.parts import Parts, Sources, check_record_parts
 from reconciler.passes.plugin import Feature, Source
 from reconciler.passes.preview import add_pods, preview
 from reconciler.passes.store import Store
@@ -45,9 +45,10 @@ _FEATURES: Mapping[str, Feature] = plugins.by_name(
 PARTS = Parts(Sources(*_SOURCES.values()), tuple(_FEATURES.values()))
 """Every source and every feature."""
 
-# Two kinds of one name, or one that says nothing to people, are refused before the first pass.
+# Two kinds or parts of one name, or one that says nothing to people, are refused before the first pass.
 hold_kinds()
 action_kinds()
+check_record_parts()
 
 AGAIN = 2
 """How often a pass decides again about nodes that others change between its read and its write."""

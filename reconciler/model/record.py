@@ -1,7 +1,8 @@
 """The record: the state of a node's cases, in an annotation of the node.
 
-A node has one record. Each profile has its own state and data in it. The cordon and the drain belong to the
-node: each lists its claims, and is undone when the last claim is removed.
+A node has one record. Each profile has its own state and data in it, and features have parts of these (see
+`RecordPart`). The cordon and the drain belong to the node: each lists its claims, and is undone when the last
+claim is removed.
 
 Its text is JSON. A record with another UID is ignored. One that can't be read, or has a newer version, raises
 RecordUnreadable and is never overwritten.
@@ -15,9 +16,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field, structs
 
 from reconciler.model import limits
 from reconciler.model.clocks import OwnTimes
@@ -28,7 +29,17 @@ from reconciler.model.hooks import LONGEST_PAUSE, MOST_HOOKS, HookEnd, HookId, H
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.values import Flat, Written, decoded, encoded, parsed, register, replace
+from reconciler.model.values import (
+    Flat,
+    Written,
+    code_of,
+    decoded,
+    encoded,
+    key_of,
+    parsed,
+    register,
+    replace,
+)
 
 # Two moments that differ by no more are the same one, because clocks and formats differ.
 SAME_MOMENT = timedelta(minutes=1)
@@ -284,6 +295,10 @@ class Uncordoned(Struct, frozen=True):
         return f"{self.by or 'someone'} uncordoned the node at {to_text(self.at)}"
 
 
+PartDocuments = Annotated[Mapping[str, Any], "parts"]
+"""The parts of features as JSON, by name. In the record each of them is a key beside those of the core."""
+
+
 class ProfileRecord(Struct, frozen=True):
     """The data of one profile about a node.
 
@@ -296,7 +311,8 @@ class ProfileRecord(Struct, frozen=True):
     another machine was requested. `facts` is what happened so far; a profile that is operational has some
     while an event that requires a drain can't start a case. `hooks` are those that hold a step of the case,
     and those that held one and are still there. `late` are events that the drain of the node did not help us
-    to end: the node was given back, and its next drain starts late. All moments are UTC.
+    to end: the node was given back, and its next drain starts late. `parts` are those of features, read
+    through their `RecordPart`. All moments are UTC.
     """
 
     state: Written[State] = State.OPERATIONAL
@@ -312,6 +328,7 @@ class ProfileRecord(Struct, frozen=True):
     hooks: Annotated[tuple[HookRecord, ...], Meta(max_length=MOST_HOOKS)] = ()
     late: tuple[KnownEvent, ...] = ()
     uncordoned: Uncordoned | None = None
+    parts: PartDocuments = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
@@ -375,6 +392,48 @@ class CaseRecord(ProfileRecord, frozen=True):
         )
 
 
+KEYS = frozenset(map(key_of, structs.fields(ProfileRecord))) - {"parts"}
+"""The keys of the core in the data of a profile. Each other key is a part."""
+
+Value = TypeVar("Value")
+OfProfile = TypeVar("OfProfile", bound=ProfileRecord)
+
+
+class RecordPart(Struct, Generic[Value], frozen=True, dict=True):
+    """A feature's part of the data of a profile: one value of the feature's own type, while the case lasts.
+
+    `name` is its key in the record. `type` is the type of the value, written and read as `values.py` says,
+    and `empty` the value of a record without the part. The record keeps the document of a part, and a part is
+    read where its feature needs it. So a part that no feature of this program knows stays as it is.
+    """
+
+    name: str
+    type: Any
+    empty: Value
+
+    def of(self, record: ProfileRecord) -> Value:
+        """Return the value in a record. Raises RecordUnreadable, with the name, if it can't be read."""
+        document = record.parts.get(self.name)
+        if document is None:
+            return self.empty
+        try:
+            value: Value = code_of(self.type).read(document)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise RecordUnreadable(f"{self.name}: {limits.why_unreadable(error)}") from error
+        return value
+
+    def put(self, record: OfProfile, value: Value) -> OfProfile:
+        """Return the record with this value. Raises RecordUnreadable where that would lose an unreadable one.
+
+        A value that the record has already is not written in another form.
+        """
+        if value == self.of(record):
+            return record
+        others = {name: document for name, document in record.parts.items() if name != self.name}
+        mine = {} if value == self.empty else {self.name: code_of(self.type).write(value)}
+        return replace(record, parts={**others, **mine})
+
+
 class ClaimedCordon(Struct, frozen=True):
     """A node's cordon: its owner, its start (UTC), and its claims."""
 
@@ -428,6 +487,7 @@ class Record(Struct, frozen=True):
             hooks=mine.hooks,
             late=mine.late,
             uncordoned=mine.uncordoned,
+            parts=mine.parts,
             cordon=cordon.whose if cordon and claim in cordon.claims else Cordon.NONE,
             drain=drain.drain if drain and claim in drain.claims else None,
             node_cordon=cordon.whose if cordon else Cordon.NONE,
@@ -451,6 +511,7 @@ class Record(Struct, frozen=True):
             hooks=case.hooks,
             late=case.late,
             uncordoned=case.uncordoned,
+            parts=case.parts,
         )
         claim = Claim(ClaimKind.PROFILE, profile)
         kept = {name: data for name, data in self.profiles if name != profile}
@@ -672,7 +733,7 @@ def to_annotation(record: Record) -> str:
     document: dict[str, Any] = {
         "version": VERSION,
         "uid": record.uid,
-        "profiles": {name: encoded(kept) for name, kept in record.profiles},
+        "profiles": {name: _profile_out(kept) for name, kept in record.profiles},
     }
     if record.cordon:
         document["cordon"] = encoded(record.cordon)
@@ -723,12 +784,19 @@ def _record(document: Mapping[str, Any]) -> Record:
     )
 
 
+def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
+    document = encoded(kept)
+    parts: dict[str, Any] = document.pop("parts", {})
+    return document | parts
+
+
 def _profile(document: Mapping[str, Any]) -> ProfileRecord:
     kept = decoded(ProfileRecord, document)
     if kept.open and kept.since is None:
         raise ValueError("a case has no start")
     hooks = tuple(sorted(kept.hooks, key=lambda hook: hook.id))
-    return replace(kept, since=kept.since if kept.open else None, hooks=hooks)
+    parts = {name: document[name] for name in document.keys() - KEYS}
+    return replace(kept, since=kept.since if kept.open else None, hooks=hooks, parts=parts)
 
 
 def _forecast_out(forecast: Forecast) -> dict[str, Any]:
@@ -781,3 +849,5 @@ def _claims_in(claims: list[str]) -> tuple[Claim, ...]:
 register(Forecast, _forecast_out, _forecast_in)
 register(HookRecord, _hook_out, _hook_in)
 register(Claims, _claims_out, _claims_in)
+# Only the data of a profile as a whole says which of its keys are parts.
+register(PartDocuments, dict, lambda _: {})

@@ -66,7 +66,7 @@ _NO_LIMIT = Meta()
 _NAMES: Mapping[type, str] = {dict: "mapping", list: "list", str: "text", bool: "boolean"}
 
 
-class _Code(Struct, frozen=True):
+class Code(Struct, frozen=True):
     """How values of a type are written and read.
 
     `native` is the type with its limits by which msgspec reads the same, None if it can't.
@@ -83,7 +83,7 @@ class _Field(Struct, frozen=True):
     default: Any
     written: bool
     flat: bool
-    code: _Code
+    code: Code
 
 
 def encoded(value: Struct) -> dict[str, Any]:
@@ -109,11 +109,17 @@ def parsed(text: str, most: int = limits.ANNOTATION) -> Any:
 
 def register(kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> None:
     """Let values of a type be written and read by these functions instead of by their fields."""
-    _CODES[kind] = _Code(write, read)
+    _CODES[kind] = Code(write, read)
+
+
+@lru_cache(maxsize=64)
+def code_of(kind: Any) -> Code:
+    """Return how values of a type are written and read, also if it is no Struct."""
+    return _code(kind)
 
 
 @lru_cache(maxsize=256)
-def _code_of_fields(kind: type[Struct]) -> _Code:
+def _code_of_fields(kind: type[Struct]) -> Code:
     """Return how values of a Struct are written and read, with what does not depend on a value done once."""
     fields = [_field(each) for each in structs.fields(kind)]
     plain = [
@@ -159,14 +165,14 @@ def _code_of_fields(kind: type[Struct]) -> _Code:
         return kind(**given)
 
     if not all(each.code.native is not None and not each.flat for each in fields):
-        return _Code(write, read)
+        return Code(write, read)
     shape = defstruct(
         kind.__name__,
         [(each.name, _or_none(each.code.native, each.default), each.default) for each in fields],
         rename={each.name: each.key for each in fields},
         kw_only=True,
     )
-    return _Code(write, _first_by_msgspec(shape, read, lambda found: kind(**structs.asdict(found))))
+    return Code(write, _first_by_msgspec(shape, read, lambda found: kind(**structs.asdict(found))))
 
 
 def _or_none(native: Any, default: Any) -> Any:
@@ -188,19 +194,23 @@ def _first_by_msgspec(
     return read_first
 
 
-def _field(field: structs.FieldInfo) -> _Field:
+def key_of(field: structs.FieldInfo) -> str:
+    """Return the name of a field in a document."""
+    if field.encode_name != field.name:
+        return field.encode_name
     first, *more = field.name.split("_")
-    key = (
-        "".join((first, *map(str.capitalize, more))) if field.encode_name == field.name else field.encode_name
-    )
+    return "".join((first, *map(str.capitalize, more)))
+
+
+def _field(field: structs.FieldInfo) -> _Field:
     default = field.default if field.default_factory is NODEFAULT else field.default_factory()
     if default is NODEFAULT and NoneType in get_args(field.type):
         default = None
     marks = get_args(field.type)
-    return _Field(field.name, key, default, "written" in marks, "flat" in marks, _code(field.type))
+    return _Field(field.name, key_of(field), default, "written" in marks, "flat" in marks, _code(field.type))
 
 
-def _code(kind: Any, meta: Meta = _NO_LIMIT) -> _Code:
+def _code(kind: Any, meta: Meta = _NO_LIMIT) -> Code:
     """Return how values of a type are written and read; `meta` has their limit."""
     if kind in _CODES:
         return _CODES[kind]
@@ -234,7 +244,7 @@ def _at_most(most: int, items: Items) -> Items:
     return items
 
 
-def _code_of_items(item: _Code, most: int) -> _Code:
+def _code_of_items(item: Code, most: int) -> Code:
     write, read = item.write, item.read
 
     def write_all(items: Any) -> list[Any]:
@@ -244,13 +254,13 @@ def _code_of_items(item: _Code, most: int) -> _Code:
         return tuple([read(each) for each in _at_most(most, _checked(list, documents))])
 
     if item.native is None:
-        return _Code(write_all, read_all)
+        return Code(write_all, read_all)
     each_native = item.native
     native = Annotated[tuple[each_native, ...], Meta(max_length=most)]  # type: ignore[valid-type]
-    return _Code(list, _first_by_msgspec(native, read_all), native)
+    return Code(list, _first_by_msgspec(native, read_all), native)
 
 
-def _code_of_mapping(item: _Code, most: int) -> _Code:
+def _code_of_mapping(item: Code, most: int) -> Code:
     write, read, text = item.write, item.read, limits.text
 
     def write_all(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,29 +271,29 @@ def _code_of_mapping(item: _Code, most: int) -> _Code:
         return {text(key): read(document) for key, document in kept.items()}
 
     if item.native is None:
-        return _Code(write_all, read_all)
+        return Code(write_all, read_all)
     key, value = _code_of_text(limits.TEXT).native, item.native
     native = Annotated[dict[key, value], Meta(max_length=most)]  # type: ignore[valid-type]
-    return _Code(dict, _first_by_msgspec(native, read_all), native)
+    return Code(dict, _first_by_msgspec(native, read_all), native)
 
 
-def _code_of_text(longest: int) -> _Code:
+def _code_of_text(longest: int) -> Code:
     def read(text: Any) -> str:
         if isinstance(text, str) and len(text) <= longest and text.isascii():
             return text
         return limits.text(_checked(str, text), longest)
 
-    return _Code(str, read, Annotated[str, Meta(max_length=longest)])
+    return Code(str, read, Annotated[str, Meta(max_length=longest)])
 
 
-def _code_of_number(least: int, most: int) -> _Code:
+def _code_of_number(least: int, most: int) -> Code:
     def read(number: Any) -> int:
         return limits.count(number, most, least)
 
-    return _Code(int, read, Annotated[int, Meta(ge=least, le=most)])
+    return Code(int, read, Annotated[int, Meta(ge=least, le=most)])
 
 
-def _code_of_choice(kind: type[Enum]) -> _Code:
+def _code_of_choice(kind: type[Enum]) -> Code:
     by_value = {each.value: each for each in kind}
 
     def read(value: Any) -> Enum:
@@ -293,7 +303,7 @@ def _code_of_choice(kind: type[Enum]) -> _Code:
             known = ", ".join(map(str, by_value))
             raise ValueError(f"{limits.excerpt(value)} is not one of {known}") from error
 
-    return _Code(lambda choice: choice.value, read)
+    return Code(lambda choice: choice.value, read)
 
 
 def _unix(seconds: int) -> datetime:
@@ -301,9 +311,9 @@ def _unix(seconds: int) -> datetime:
     return limits.EARLIEST if moment is limits.UNREADABLE else moment
 
 
-_CODES: dict[Any, _Code] = {
-    bool: _Code(bool, partial(_checked, bool), bool),
-    datetime: _Code(to_text, lambda text: from_text(_checked(str, text))),
-    timedelta: _Code(lambda length: int(length.total_seconds()), limits.duration),
-    UnixMoment: _Code(lambda moment: int(moment.timestamp()), _unix),
+_CODES: dict[Any, Code] = {
+    bool: Code(bool, partial(_checked, bool), bool),
+    datetime: Code(to_text, lambda text: from_text(_checked(str, text))),
+    timedelta: Code(lambda length: int(length.total_seconds()), limits.duration),
+    UnixMoment: Code(lambda moment: int(moment.timestamp()), _unix),
 }

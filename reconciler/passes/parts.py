@@ -9,12 +9,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from reconciler import plugins
 from reconciler.model.errors import Late
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps, guarded, internal
+from reconciler.model.record import KEYS
 from reconciler.model.values import replace
 from reconciler.model.workflow import ReadForChecks
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
@@ -105,6 +107,11 @@ class Parts(Struct, frozen=True):
         """Return what sources and features read."""
         of_features = (feature.reads(settings) for feature in self.features if feature.reads)
         return _all_wants([self.sources.wants(settings), *of_features])
+
+    @property
+    def in_record(self) -> frozenset[str]:
+        """The names of the parts of the record that features keep there."""
+        return frozenset(feature.record.name for feature in self.features if feature.record is not None)
 
     def machine_of(self, node: Node, settings: Settings) -> MachineRef | None:
         """Return the machine of a node, None if no feature knows it."""
@@ -220,6 +227,13 @@ class Parts(Struct, frozen=True):
     def removed(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove all signs from a node."""
         return all_signs(feature.removed(node, prefix) for feature in self.features if feature.removed)
+
+
+def check_record_parts() -> None:
+    """Raise ValueError, which names both files, if two keep something in the record under one name."""
+    of_features = [(plugins.file_of(module), module.FEATURE.record) for module in plugins.modules("feature")]
+    names = [(file, [part.name]) for file, part in of_features if part is not None]
+    plugins.by_name("part of the record", (("reconciler/model/record.py", KEYS), *names), str)
 
 
 def _all_wants(parts: Iterable[Wants]) -> Wants:

@@ -23,7 +23,7 @@ from reconciler.model.plan import Hold, NodePlan, Notice
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps
-from reconciler.model.record import CaseRecord, Record, State
+from reconciler.model.record import CaseRecord, Record, RecordPart, State
 from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
 from reconciler.model.tasks import Task
 from reconciler.model.workflow import ReadForChecks
@@ -238,7 +238,8 @@ class Deciding(Struct, frozen=True):
 class Feature(Struct, frozen=True):
     """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
 
-    `holds` are its kinds of holds that come from no check, `actions` those of its tasks and publications.
+    `holds` are its kinds of holds that come from no check, `actions` those of its tasks and publications,
+    and `record` is what it keeps in the record of a case, None if nothing.
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
     sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
@@ -262,6 +263,7 @@ class Feature(Struct, frozen=True):
     name: str
     holds: tuple[HoldKind, ...] = ()
     actions: tuple[ActionKind, ...] = ()
+    record: RecordPart[Any] | None = None
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from reconciler.model.drains import Seen
 from reconciler.model.errors import RecordUnreadable
@@ -15,6 +17,7 @@ from reconciler.model.event import Kind
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.record import (
+    KEYS,
     CaseFacts,
     CaseRecord,
     Claim,
@@ -26,6 +29,7 @@ from reconciler.model.record import (
     KnownEvent,
     PlatformStart,
     Record,
+    RecordPart,
     Replacement,
     SelfService,
     State,
@@ -107,6 +111,80 @@ def test_a_program_that_does_not_know_self_service_reads_the_rest_of_the_record(
         "bootId": "boot-1",
     }
     assert from_annotation(json.dumps(document), "uid-a") == remembered(plain)
+
+
+class Lift(Struct, frozen=True):
+    """How often a crane has lifted the machine of a node, and when last."""
+
+    at: datetime
+    times: int = 1
+
+
+LIFTS = RecordPart[tuple[Lift, ...]]("crane", tuple[Lift, ...], ())
+
+
+def test_a_part_of_a_feature_comes_back_under_its_name() -> None:
+    case = builders.record(events=(known(),))
+    lifted = LIFTS.put(case, (Lift(NOW), Lift(NOW, 2)))
+    text = to_annotation(remembered(lifted))
+    back = from_annotation(text, "uid-a")
+
+    assert json.loads(text)["profiles"]["default"]["crane"] == [
+        {"at": "2026-11-21T12:00:00Z"},
+        {"at": "2026-11-21T12:00:00Z", "times": 2},
+    ]
+    assert back == remembered(lifted)
+    assert back is not None
+    assert LIFTS.of(back.case("default")) == (Lift(NOW), Lift(NOW, 2))
+    assert LIFTS.put(lifted, ()) == case
+    assert LIFTS.of(case) == LIFTS.of(lifted.closed()) == ()
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.text(max_size=10).filter(lambda name: name not in KEYS), strategies.json_values),
+    st.booleans(),
+)
+def test_parts_that_no_feature_knows_stay_as_they_are(others: dict[str, object], lifts: bool) -> None:
+    document = json.loads(to_annotation(remembered(builders.record(events=(known(),)))))
+    document["profiles"]["default"] |= others
+    record = from_annotation(json.dumps(document), "uid-a")
+    assert record is not None
+    case = replace(record.case("default"), quiet_since=NOW)
+    if lifts and "crane" not in others:
+        case = LIFTS.put(case, (Lift(NOW),))
+    written = json.loads(to_annotation(record.with_case("default", case, NOW)))["profiles"]["default"]
+
+    assert {name: written.get(name) for name in others} == json.loads(json.dumps(others))
+    assert "quietSince" in written
+
+
+@pytest.mark.parametrize(
+    "kept", [7, {}, [{}], [{"at": "soon"}], [{"at": "2026-11-21T12:00:00Z", "times": 10**9}]]
+)
+def test_a_part_that_cannot_be_read_harms_no_other_and_is_not_overwritten(kept: object) -> None:
+    document = json.loads(to_annotation(remembered(builders.record(events=(known(),)))))
+    document["profiles"]["default"]["crane"] = kept
+    record = from_annotation(json.dumps(document), "uid-a")
+    assert record is not None
+    case = record.case("default")
+
+    assert case.events == (known(),)
+    with pytest.raises(RecordUnreadable, match="crane: "):
+        LIFTS.of(case)
+    with pytest.raises(RecordUnreadable, match="crane: "):
+        LIFTS.put(case, (Lift(NOW),))
+    assert json.loads(to_annotation(record)) == document
+
+
+def test_a_part_that_says_the_same_is_not_written_in_another_form() -> None:
+    document = json.loads(to_annotation(remembered(builders.record(events=(known(),)))))
+    document["profiles"]["default"]["crane"] = [{"at": "2026-11-21T12:00:00+00:00", "times": 1}]
+    record = from_annotation(json.dumps(document), "uid-a")
+    assert record is not None
+    case = record.case("default")
+
+    assert LIFTS.put(case, (Lift(NOW),)) is case
 
 
 @given(strategies.records("uid-a"), st.text(max_size=10).filter(lambda uid: uid != "uid-a"))

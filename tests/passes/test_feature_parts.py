@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 from msgspec import Struct
 
 import reconciler.run
+from reconciler import plugins
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, Late
 from reconciler.model.machine import platform
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind, Outcome, Place, Result
 from reconciler.model.plan import Hold, Notice, Plan
 from reconciler.model.ports import Outside
+from reconciler.model.record import RecordPart
 from reconciler.model.tasks import Clients
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import PassContext
+from reconciler.passes.parts import check_record_parts
 from reconciler.passes.plugin import Feature, NodeAfterPass, NodeSigns, Observed, Wants
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.simulation.building import name, world
+from tests.support import builders
+from tests.support.builders import RECORD, REQUEST
+from tests.support.worlds import look, world_of
 
 SETTINGS = parse_settings("mode: Enforce\nuncordon: {settle: 0s}\n", "test.yaml")
 WANTS = Wants(labels=frozenset({"crane"}))
@@ -216,3 +224,53 @@ def test_the_cordon_of_a_tool_that_a_feature_knows_is_adopted_and_taken_off(
 
     assert not there.cluster.nodes[name(0)].unschedulable
     assert there.cluster.nodes[name(1)].unschedulable
+
+
+@pytest.mark.parametrize(
+    ("features", "named"), [((), True), ((Feature("crane", record=RecordPart("crane", int, 0)),), False)]
+)
+def test_a_part_of_the_record_that_no_feature_knows_stays_and_is_named_once(
+    features: tuple[Feature, ...], named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=(*PARTS.features, *features)))
+    there = world_of([builders.node(each, annotations={REQUEST: builders.DRAIN_NOW}) for each in "abcde"])
+    settings = builders.settings("budget: {maxUnavailable: 5}")
+    look(there, settings)
+    for node in there.cluster.nodes.values():
+        document = json.loads(node.annotations[RECORD])
+        document["profiles"]["default"]["crane"] = 3
+        there.cluster.annotate(node.name, RECORD, json.dumps(document))
+    plan, _ = look(there, settings)
+    later, _ = look(there, settings)
+    kept = [
+        json.loads(node.annotations[RECORD])["profiles"]["default"]["crane"]
+        for node in there.cluster.nodes.values()
+    ]
+
+    assert kept == [3] * 5
+    note = (
+        "'crane' in the records of a, b, c and 2 more is of a feature that this program does not have; "
+        "it stays as it is until their cases end"
+    )
+    for notes in (plan.notes, later.notes):
+        assert [each for each in notes if "crane" in each] == [note] * named
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("events", "toys/hoist.py: reconciler/model/record.py has another part of the record events"),
+        ("crane", "toys/hoist.py: toys/crane.py has another part of the record crane"),
+    ],
+)
+def test_a_part_of_the_record_that_exists_is_refused_with_both_files(
+    part: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys = [
+        SimpleNamespace(__name__=f"toys.{each}", FEATURE=Feature(each, record=RecordPart(kept, int, 0)))
+        for each, kept in (("crane", "crane"), ("hoist", part))
+    ]
+    monkeypatch.setattr(plugins, "modules", lambda stage: iter(toys if stage == "feature" else []))
+
+    with pytest.raises(ValueError, match=said):
+        check_record_parts()

@@ -44,6 +44,7 @@ from reconciler.passes.decide.reporting import (
     orphaned_drains,
     source_states,
     uids_of,
+    unknown_parts,
 )
 from reconciler.passes.decide.scheduling import as_held, schedules
 from reconciler.passes.decide.shared_events import together
@@ -238,6 +239,7 @@ def decide(
             *notes_of_ledger,
             *(hold.words("") for hold in holds),
             *of_the_future(in_queue, read != snapshot.ledger),
+            *unknown_parts(in_queue, parts.in_record),
             *faults.steps,
             *notes(snapshot, selected, context, resting),
             *not_installed(context),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -11,6 +11,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from reconciler.calendar.occurrences import FOREVER
+from reconciler.model import limits
 from reconciler.model.event import Answer, Kind, Reading
 from reconciler.model.instructions import Instructions, PersonHold
 from reconciler.model.limits import count_of
@@ -247,6 +248,20 @@ def of_the_future(seen: Iterable[NodeFacts], ledger: bool) -> tuple[str, ...]:
     if not found:
         return ()
     return (f"a clock was ahead: times in the future in {' and '.join(found)} count as now",)
+
+
+def unknown_parts(seen: Iterable[NodeFacts], known: Collection[str]) -> Iterator[str]:
+    """Yield a note about each part of records that no feature of this program knows, with its nodes."""
+    nodes: dict[str, list[str]] = {}
+    for node in seen:
+        for name in node.case.parts.keys() - known:
+            nodes.setdefault(limits.excerpt(name), []).append(node.name)
+    for name, names in sorted(nodes.items()):
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield (
+            f"{name} in the records of {', '.join(sorted(names)[:_NAMED])}{more} is of a feature that this "
+            "program does not have; it stays as it is until their cases end"
+        )
 
 
 def holds_of_people(snapshot: Snapshot, now: datetime) -> tuple[PersonHold, ...]:
