@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -30,5 +29,4 @@ def test_every_test_that_the_page_names_exists() -> None:
 def _exists(file: Path, test: str) -> bool:
     if not file.is_file():
         return False
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return not test or any(isinstance(node, ast.FunctionDef) and node.name == test for node in ast.walk(tree))
+    return not test or f"\ndef {test}(" in file.read_text(encoding="utf-8")

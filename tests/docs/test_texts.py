@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -50,18 +50,29 @@ READ_BY_PEOPLE = re.compile(r"[a-z]+ [a-z]+ [a-z]+")
 SHOWN = Hits()
 
 
-def counts(source: str) -> list[str]:
+Parts = Sequence[ast.AST]
+"""All nodes of the tree of a file."""
+
+
+def parts_of(source: str) -> Parts:
+    """Return all nodes of the tree of a file."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
+@pytest.fixture(scope="module")
+def program() -> Mapping[str, Parts]:
+    """Each file of the program by its name, parsed for all tests that read it."""
+    return {str(path.relative_to(ROOT)): parts_of(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+def counts(parts: Parts) -> list[str]:
     """Each text that puts a value of the run before a plural, without a look at the value."""
-    tree = ast.parse(source)
     chosen = {
-        id(part)
-        for choice in ast.walk(tree)
-        if isinstance(choice, ast.IfExp)
-        for part in (choice.body, choice.orelse)
+        id(part) for choice in parts if isinstance(choice, ast.IfExp) for part in (choice.body, choice.orelse)
     }
     return [
         f"line {text.lineno}: {ast.unparse(text)}"
-        for text in ast.walk(tree)
+        for text in parts
         if isinstance(text, ast.JoinedStr) and id(text) not in chosen
         for value, after in pairwise(text.values)
         if isinstance(value, ast.FormattedValue)
@@ -72,21 +83,20 @@ def counts(source: str) -> list[str]:
     ]
 
 
-def raw_errors(source: str) -> list[str]:
+def raw_errors(parts: Parts) -> list[str]:
     """Each text with the name of an exception's class: people read why a document can't be read."""
     return [
         f"line {part.lineno}: {ast.unparse(part)}"
-        for part in ast.walk(ast.parse(source))
+        for part in parts
         if isinstance(part, ast.FormattedValue) and part.conversion == ord("r")
         if isinstance(part.value, ast.Name) and part.value.id in ("error", "failure", "problem")
     ]
 
 
-def sentences(source: str) -> Iterator[str]:
+def sentences(parts: Parts) -> Iterator[str]:
     """Yield each literal that a person may read; no docstring is one."""
-    tree = ast.parse(source)
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    documentation = {id(node.value) for node in parts if isinstance(node, ast.Expr)}
+    for node in parts:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
             yield from [node.value] if READ_BY_PEOPLE.search(node.value) else []
 
@@ -101,24 +111,24 @@ def sentences(source: str) -> Iterator[str]:
     ],
 )
 def test_a_count_is_seen_where_nothing_looks_at_its_value(source: str, wrong: int) -> None:
-    assert len(counts(source)) == wrong
+    assert len(counts(parts_of(source))) == wrong
 
 
-def test_no_text_counts_one_thing_as_several() -> None:
-    assert {path.name: seen for path in FILES if (seen := counts(path.read_text(encoding="utf-8")))} == {}
+def test_no_text_counts_one_thing_as_several(program: Mapping[str, Parts]) -> None:
+    assert {name: seen for name, parts in program.items() if (seen := counts(parts))} == {}
 
 
-def test_no_text_has_the_name_of_an_exception_in_it() -> None:
-    assert len(raw_errors('f"it can\'t be read: {error!r}"')) == 1
-    assert {path.name: seen for path in FILES if (seen := raw_errors(path.read_text(encoding="utf-8")))} == {}
+def test_no_text_has_the_name_of_an_exception_in_it(program: Mapping[str, Parts]) -> None:
+    assert len(raw_errors(parts_of('f"it can\'t be read: {error!r}"'))) == 1
+    assert {name: seen for name, parts in program.items() if (seen := raw_errors(parts))} == {}
 
 
-def test_each_name_in_a_sentence_of_the_program_is_in_the_docs() -> None:
+def test_each_name_in_a_sentence_of_the_program_is_in_the_docs(program: Mapping[str, Parts]) -> None:
     """A person can look up a setting, a check or a field of Kubernetes; a name of the code says nothing."""
     unknown = {
         word: text
-        for path in FILES
-        for text in sentences(path.read_text(encoding="utf-8"))
+        for parts in program.values()
+        for text in sentences(parts)
         for word in WORD.findall(text)
         if word not in documented()
     }

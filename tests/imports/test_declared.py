@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import tomllib
+from collections.abc import Collection
+from functools import cache
 from importlib.metadata import files, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,28 +16,31 @@ BROUGHT = {"annotated-types", "botocore", "opentelemetry-api", "pydantic-core"}
 """What pydantic, boto3 and the SDK of OpenTelemetry have in their own interfaces."""
 
 
+_IMPORT = re.compile(r"^ *(?:from ([\w.]+) import |import ([\w.]+)(?: as \w+)?(?: +#.*)?$)", re.MULTILINE)
+
+
 def _imported() -> set[str]:
-    found: set[str] = set()
-    for path in (each for folder in ("reconciler", "jobs") for each in (ROOT / folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                found.add(node.module)
-    return found
+    return {
+        of or itself
+        for folder in ("reconciler", "jobs")
+        for path in (ROOT / folder).rglob("*.py")
+        for of, itself in _IMPORT.findall(path.read_text(encoding="utf-8"))
+    }
 
 
-def _distributions(module: str) -> set[str]:
-    """Return the distributions that have the module; folders such as `azure` belong to several."""
-    shared = packages_distributions().get(module.partition(".")[0], ())
-    spec = find_spec(module)
-    origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
+def _distributions(module: str, shared: Collection[str]) -> set[str]:
+    """Return which of these distributions have the module; folders such as `azure` belong to several."""
+    path = module.replace(".", "/")
     return {
         name.lower().replace("_", "-")
         for name in shared
-        if len(set(shared)) == 1
-        or any(Path(str(file.locate())).resolve() == origin for file in files(name) or ())
+        if len(set(shared)) == 1 or not _files(name).isdisjoint({f"{path}.py", f"{path}/__init__.py"})
     }
+
+
+@cache
+def _files(distribution: str) -> frozenset[str]:
+    return frozenset(file.as_posix() for file in files(distribution) or ())
 
 
 def _is_only_a_folder(module: str) -> bool:
@@ -51,5 +55,10 @@ def test_every_imported_library_is_declared() -> None:
     ours = {"reconciler", "jobs", *sys.stdlib_module_names}
     others = {module for module in _imported() if module.partition(".")[0] not in ours}
     assert others
-    known = {module: _distributions(module) for module in others if not _is_only_a_folder(module)}
+    installed = packages_distributions()
+    known = {
+        module: _distributions(module, installed.get(module.partition(".")[0], ()))
+        for module in others
+        if not _is_only_a_folder(module)
+    }
     assert {module for module, names in known.items() if names.isdisjoint(declared | BROUGHT)} == set()
