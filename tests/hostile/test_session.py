@@ -1,4 +1,4 @@
-"""A few faults of a hostile session with a fixed seed; `nox -s hostile` plays all."""
+"""One fault of a hostile session with a fixed seed; `nox -s hostile` plays all."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from tests.support.controlplane.server import ControlPlane
 
 
 @pytest.mark.slow
-def test_notices_are_served_during_faults_and_beside_hostile_objects(
+def test_notices_are_served_during_a_fault_and_beside_hostile_objects(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     session = Session(cluster, tmp_path, seed=7, log=tmp_path / "tried.jsonl", slower=60)
-    result = session.run(0, "nobody reads the log|evictions")
+    result = session.run(0, "evictions")
 
     assert result.wrong == []
-    assert {name.partition(":")[0]: row.notices for name, row in result.rows.items()} == {
-        "nobody reads the log": 2 * NOTICES,
-        "evictions": 2 * NOTICES,
-    }
-    assert any(row.met for row in result.rows.values())
+    ((name, row),) = result.rows.items()
+    assert name.startswith("evictions: ")
+    assert row.notices == 2 * NOTICES
+    assert row.met
     assert result.tried.total() > 10
     assert (tmp_path / "tried.jsonl").read_text(encoding="utf-8").count("\n") >= result.tried.total()
 
