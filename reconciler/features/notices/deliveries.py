@@ -145,16 +145,13 @@ def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush
     thread = receiver.thread if slack is not None and slack.thread else ""
     if slack is not None and receiver.thread_since is not None:
         thread = thread if now < shifted(receiver.thread_since, slack.thread) else ""
-    made = delivery_of(entry, _first(entry, chosen), zone, dropped=receiver.dropped, now=now)
-    return Due(delivery=replace(made, thread=thread))
-
-
-def _first(entry: Notify, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the messages about the first nodes. A program gets each message on its own."""
-    if entry.webhook is not None or entry.pagerduty is not None:
-        return tuple(messages[:MOST])
-    nodes = set(list(dict.fromkeys(one.node for one in messages))[:MOST])
-    return tuple(one for one in messages if one.node in nodes)[:_MESSAGES]
+    first_messages = chosen[:MOST]
+    if entry.webhook is None and entry.pagerduty is None:
+        # A program gets each message on its own, a person those about the first nodes.
+        nodes = set(list(dict.fromkeys(message.node for message in chosen))[:MOST])
+        first_messages = [message for message in chosen if message.node in nodes][:_MESSAGES]
+    delivery = delivery_of(entry, tuple(first_messages), zone, dropped=receiver.dropped, now=now)
+    return Due(delivery=replace(delivery, thread=thread))
 
 
 def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> datetime:

@@ -38,7 +38,7 @@ from reconciler.features.notices.messages import Message, Topic, mark_of
 from reconciler.features.notices.settings import Notify
 from reconciler.model import limits
 from reconciler.model.case_outcome import CaseOutcome, CaseResult, InTime
-from reconciler.model.instructions import ALL, PersonHold
+from reconciler.model.instructions import ALL
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
@@ -66,8 +66,8 @@ class Pass(Struct, frozen=True):
     def of(plan: Plan, outcomes: Iterable[Outcome]) -> Pass:
         """Return the pass with these results."""
         by_node: dict[str, list[Outcome]] = {}
-        for one in outcomes:
-            by_node.setdefault(one.node, []).append(one)
+        for outcome in outcomes:
+            by_node.setdefault(outcome.node, []).append(outcome)
         return Pass(plan, by_node)
 
 
@@ -153,7 +153,7 @@ class _News:
         before = self._before.cases.get(node.uid)
         said = before.said if before is not None else {}
         facts = facts_of(node, outcomes, said, self._now)
-        unwritten = any(one.notable for one in outcomes)
+        unwritten = any(outcome.notable for outcome in outcomes)
         known = self._known(node, plan, before)
         # What was said stays said while the node can't be read or written.
         if not facts and not known.open and (before is None or not (unwritten or node.unknowns)):
@@ -161,9 +161,17 @@ class _News:
         self.seen.add(node.uid)
         self._plans[node.node] = node
         known = self._say(known, facts)
-        known = self._without_over(known, node, facts, unwritten=unwritten)
+
+        # What is over is said again when it comes back.
+        over = [key for key in _COME_BACK if key in known.said and key not in facts and not unwritten]
+        if may_be_blocked(node):
+            over = [key for key in over if key != "Blocked"]
+        self._over |= {(known.case, self._key(known, key)) for key in over}
+        if over:
+            known = replace(known, said={key: at for key, at in known.said.items() if key not in over})
         if not unwritten:
             self._close(known, facts)
+
         if ENDING in facts:
             self._ended.add(known.case)
             if node.outcome is not None:
@@ -204,7 +212,12 @@ class _News:
         mondays = Weekly(_SUMMARY_AT, frozenset({0}), ZoneInfo(plan.settings.time_zone))
         if mondays.first_from(shifted(self._week.since, timedelta(seconds=1))) > self._now:
             return
-        text = _summary_words(self._week, plan)
+        ended, since = self._week.ended, f"since {to_text(self._week.since)}"
+        in_time, late, unknown = (ended.get(each, 0) for each in (InTime.YES, InTime.NO, InTime.UNKNOWN))
+        text = f"no maintenance of a node has ended {since}; nodes that are managed: {plan.managed}"
+        if in_time + late + unknown:
+            rest = f"; called off, or not known: {unknown}" if unknown else ""
+            text = f"drained before the platform struck: {in_time} of {in_time + late} {since}{rest}"
         known = self._of_all(_PEOPLE, plan.reconciler.lock)
         key = f"{Topic.SUMMARY} {seconds(self._now)}"
         self._messages.append((self._message(known, key, Fact(Topic.SUMMARY, text, "")), known.audience))
@@ -249,17 +262,32 @@ class _News:
         # Without them, this process does not know yet what they are.
         sections = {*sections, f"settings {_VERSION}|{version.hash}"} if sections and version else before_now
         now = {*holds, *sections}
-        texts = [_held_words(hold, plan) for key, hold in holds.items() if key not in said]
+
+        texts = []
+        for hold in (hold for key, hold in holds.items() if key not in said):
+            held = [node for node in plan.nodes if node.status.instructions.hold == hold]
+            stopped = sum(node.schedule is not None and bool(node.schedule.stopped) for node in held)
+            missed = sum(node.schedule is not None and node.schedule.missed for node in held)
+            drains = limits.count_of(stopped, "drain", "are") if stopped else "no drains are"
+            stops = f", and {drains} stopped" if hold.stops else ""
+            late = f"; {limits.count_of(missed, 'node')} will not be drained in time" if missed else ""
+            texts.append(f"{hold.words('')}; no drain starts{stops}{late}")
         scopes = {hold.word.scope for hold in plan.holds}
         for key in said:
             scope = key.removeprefix("hold ").partition("|")[0]
             if key.startswith("hold ") and key not in now and scope not in scopes:
                 nodes = "all nodes" if scope == ALL else scope
                 texts.append(f"the hold of {nodes} has ended, so drains start again")
+
         changed = {key.removeprefix("settings ").partition("|")[0] for key in before_now ^ sections}
         # A newer program knows other sections of the same file, and a comment changes none of them.
         if before_now and _VERSION in changed and len(changed) > 1:
-            texts.append(_changed_words(changed - {_VERSION}, plan))
+            named = sorted(changed - {_VERSION})
+            shown = [f"{name} (now {plan.mode})" if name == "mode" else name for name in named]
+            which = f" to {version.hash}" if version is not None else ""
+            lost = f"; {'; '.join(plan.reconciler.lost)}" if plan.reconciler.lost else ""
+            texts.append(f"the settings changed{which}: {', '.join(shown)}{lost}")
+
         known = replace(known, said={key: said.get(key, seconds(self._now)) for key in sorted(now)})
         for text in texts:
             fact = Fact(Topic.PERSON, limits.text(text, TEXT), _OF_CLUSTER)
@@ -287,7 +315,7 @@ class _News:
             if entry.every is None:
                 continue
             receiver = self._before.receiver(entry.name)
-            lasting = [one for one in self._lasting if one.is_sent(entry, self._now)]
+            lasting = [reminder for reminder in self._lasting if reminder.is_sent(entry, self._now)]
             if not lasting:
                 reminded = None
             elif receiver.reminded is None:
@@ -295,9 +323,11 @@ class _News:
             elif due(Periodic(entry.every), self._now, Past(last=receiver.reminded)):
                 reminded = self._now
                 # What has come since the last reminders is sent for the first time about now.
-                for message in (one.message for one in lasting if one.is_sent(entry, receiver.reminded)):
-                    again = replace(self._with_remedy(message), key=f"{message.key} {seconds(self._now)}")
-                    self._messages.append((again, (entry.name,)))
+                for reminder in lasting:
+                    if reminder.is_sent(entry, receiver.reminded):
+                        key = f"{reminder.message.key} {seconds(self._now)}"
+                        again = replace(self._with_remedy(reminder.message), key=key)
+                        self._messages.append((again, (entry.name,)))
             else:
                 reminded = receiver.reminded
             if reminded != receiver.reminded:
@@ -306,13 +336,13 @@ class _News:
     def memory(self) -> Memory:
         """Return the memory after the pass."""
         by_name = {entry.name: entry for entry in self._entries}
-        pending = [kept for one in self._before.pending if (kept := self._kept(one)) is not None]
+        pending = [kept for waits in self._before.pending if (kept := self._kept(waits)) is not None]
         alerted, added = self._alerts()
         pending += added
         receivers = {
-            name: one
-            for name, one in self._receivers.items()
-            if (name in by_name or is_workflow(name)) and one != Receiver()
+            name: receiver
+            for name, receiver in self._receivers.items()
+            if (name in by_name or is_workflow(name)) and receiver != Receiver()
         }
         # An end that nobody hears of would leave an alert open.
         first = sorted(range(len(pending)), key=lambda index: pending[index].message.over)
@@ -321,7 +351,7 @@ class _News:
             for name in pending[index].to:
                 before = receivers.get(name, self._before.receiver(name))
                 receivers[name] = replace(before, dropped=before.dropped + 1)
-        waiting = tuple(one for index, one in enumerate(pending) if index not in left_out)
+        waiting = tuple(message for index, message in enumerate(pending) if index not in left_out)
         cases = {
             uid: replace(known, alerted=alerted.get(known.case, {}))
             for uid, known in list(self._cases.items())[:CASES]
@@ -401,7 +431,17 @@ class _News:
             if fact.lasts:
                 self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
             if key not in known.said and (len(known.said) < SAID or key == ENDING):
-                self._messages.append((self._with_remedy(message), self._audience(known, fact)))
+                audience = known.audience
+                if fact.takes_back:
+                    # Who did not get the other message needs none that takes it back.
+                    first = (known.case, fact.takes_back)
+                    self._over.add(first)
+                    waiting: set[str] = set()
+                    for pending in self._before.pending:
+                        if (pending.message.case, pending.message.key) == first:
+                            waiting.update(pending.to)
+                    audience = tuple(name for name in audience if name not in waiting)
+                self._messages.append((self._with_remedy(message), audience))
                 known = replace(known, said={**known.said, key: seconds(self._now)})
         return known
 
@@ -458,29 +498,6 @@ class _News:
             in_time=in_time,
         )
 
-    def _audience(self, known: Known, fact: Fact) -> tuple[str, ...]:
-        """Return the entries that get a message; one that takes back another, only who got that one."""
-        if not fact.takes_back:
-            return known.audience
-        first = (known.case, fact.takes_back)
-        self._over.add(first)
-        pending = (one for one in self._before.pending if (one.message.case, one.message.key) == first)
-        waiting = {name for one in pending for name in one.to}
-        return tuple(name for name in known.audience if name not in waiting)
-
-    def _without_over(
-        self, known: Known, node: NodePlan, facts: Mapping[str, Fact], *, unwritten: bool
-    ) -> Known:
-        """Return what was said without what is over: it is said again when it comes back."""
-        over = [key for key in _COME_BACK if key in known.said and key not in facts and not unwritten]
-        if may_be_blocked(node):
-            over = [key for key in over if key != "Blocked"]
-        for key in over:
-            self._over.add((known.case, self._key(known, key)))
-        if not over:
-            return known
-        return replace(known, said={key: at for key, at in known.said.items() if key not in over})
-
     def _message(self, known: Known, key: str, fact: Fact) -> Message:
         for_owners = any(entry.to is not None for entry in self._entries)
         return Message(
@@ -513,36 +530,6 @@ class _News:
         if key not in _COME_BACK:
             return key
         return f"{key} {known.said.get(key, seconds(self._now))}"
-
-
-def _summary_words(week: Week, plan: Plan) -> str:
-    """Return in one number what has become of the cases of a week."""
-    in_time, late, unknown = (week.ended.get(each, 0) for each in (InTime.YES, InTime.NO, InTime.UNKNOWN))
-    since = f"since {to_text(week.since)}"
-    if not in_time + late + unknown:
-        return f"no maintenance of a node has ended {since}; nodes that are managed: {plan.managed}"
-    rest = f"; called off, or not known: {unknown}" if unknown else ""
-    return f"drained before the platform struck: {in_time} of {in_time + late} {since}{rest}"
-
-
-def _held_words(hold: PersonHold, plan: Plan) -> str:
-    """Return who holds all nodes or a pool, and what that means for the nodes of a plan."""
-    meant = [node for node in plan.nodes if node.status.instructions.hold == hold]
-    stopped = sum(node.schedule is not None and bool(node.schedule.stopped) for node in meant)
-    missed = sum(node.schedule is not None and node.schedule.missed for node in meant)
-    drains = limits.count_of(stopped, "drain", "are") if stopped else "no drains are"
-    stops = f", and {drains} stopped" if hold.stops else ""
-    late = f"; {limits.count_of(missed, 'node')} will not be drained in time" if missed else ""
-    return f"{hold.words('')}; no drain starts{stops}{late}"
-
-
-def _changed_words(changed: Iterable[str], plan: Plan) -> str:
-    """Return which settings have changed, and what they no longer guard."""
-    shown = [f"{name} (now {plan.mode})" if name == "mode" else name for name in sorted(changed)]
-    version = plan.settings.version
-    which = f" to {version.hash}" if version is not None else ""
-    lost = f"; {'; '.join(plan.reconciler.lost)}" if plan.reconciler.lost else ""
-    return f"the settings changed{which}: {', '.join(shown)}{lost}"
 
 
 def _case_of(uid: str, opened: datetime) -> str:

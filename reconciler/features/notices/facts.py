@@ -23,14 +23,13 @@ from reconciler.model.case_outcome import (
 )
 from reconciler.model.drains import Blocker, Coming, Phase
 from reconciler.model.ended_case import leading_kind
-from reconciler.model.event import MaintenanceEvent
 from reconciler.model.holds import DISMISSED, INTERNAL, LOOKED_AFTER, NOT_CLAIMED, RECORD_READABLE
 from reconciler.model.instructions import Word
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result, WaitsFor
 from reconciler.model.plan import Hold, JudgedEvent, NodePlan
-from reconciler.model.record import SAME_MOMENT, CaseRecord, DrainRecord, State
+from reconciler.model.record import SAME_MOMENT, CaseRecord, State
 from reconciler.model.schedule import HELD_BY, PODS_STAY
 from reconciler.model.unguarded import UnguardedWhy
 from reconciler.model.values import replace
@@ -101,7 +100,8 @@ def facts_of(
     moment of the pass (aware).
     """
     if any(hold.code in _UNTOUCHED for hold in node.holds):
-        return dict(_by_hand(node))
+        by_hand = [hold.reason for hold in node.holds if hold.code == NOT_CLAIMED.code]
+        return dict(_person(why, why, "a person drains the node by hand") for why in by_hand)
     facts: dict[str, Fact] = dict(_failures(node, outcomes))
     facts |= dict(_announced(node.events, said))
     case = node.ended or node.record
@@ -114,8 +114,13 @@ def facts_of(
         facts |= dict(_foretold(node, case, said, now))
         if node.ended is not None and node.outcome is not None:
             # Who uncordoned the node, and which pods the platform met, is not for everyone.
-            outcome = replace(node.outcome, met="", uncordoned=None)
-            facts[ENDING] = Fact(Topic.DONE, _ended(node, now), outcome.words)
+            outcome, write = replace(node.outcome, met="", uncordoned=None), node.todo.write
+            back = write is not None and write.unschedulable is False
+            text = _joined(
+                f"back in service at {to_text(now)}" if back else "",
+                node.outcome.words.replace(CANCELLED, f"the {kind_of(node)} was called off"),
+            )
+            facts[ENDING] = Fact(Topic.DONE, text, outcome.words)
     return {key: replace(fact, text=limits.text(fact.text, TEXT)) for key, fact in facts.items()}
 
 
@@ -128,10 +133,11 @@ def kind_of(node: NodePlan) -> str:
 
 
 def _failures(node: NodePlan, outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Fact]]:
-    for one in outcomes:
-        if one.result is Result.FAILED:
-            failed = f"{one.action} failed"
-            yield f"Failed {one.action}", Fact(Topic.FAILED, f"{failed}: {one.detail}", failed, cause=failed)
+    for outcome in outcomes:
+        if outcome.result is Result.FAILED:
+            failed = f"{outcome.action} failed"
+            fact = Fact(Topic.FAILED, f"{failed}: {outcome.detail}", failed, cause=failed)
+            yield f"Failed {outcome.action}", fact
     progress = node.draining.progress
     if progress is not None and progress.phase is Phase.FAILED:
         failed = "the drain failed"
@@ -146,34 +152,24 @@ def _announced(events: Sequence[JudgedEvent], said: Mapping[str, int]) -> Iterat
     before = [key for key in said if key.startswith(f"{_RECEIVED} ")]
     for judged in events[: limits.EVENTS]:
         event = judged.event
-        key = _event_key(event)
-        known = next((one for one in before if _is_same(one, key)), None)
-        words = _event_words(event)
+        # Sources join an event one after the other. What one calls a Freeze, another calls a LiveMigration.
+        name = event.condition or ("Pause" if event.kind.is_pause else event.kind.value)
+        key = f"{_RECEIVED} {name} {seconds(event.not_before) if event.not_before else ''}".strip()
+        known = next((earlier for earlier in before if _is_of_same_event(earlier, key)), None)
+        what = event.condition or event.kind.value
+        date = f", not before {to_text(event.not_before)}" if event.not_before else ""
+        words = f"{what} has started" if event.started else f"{what} is announced{date}"
         needs = "a drain of the node is needed" if judged.asks else "no drain of the node is needed"
         yield known or key, Fact(Topic.RECEIVED, f"{words}: {judged.because}", f"{words}: {needs}")
 
 
-def _event_key(event: MaintenanceEvent) -> str:
-    # Sources join an event one after the other, and one calls a Freeze what another calls a LiveMigration.
-    name = event.condition or ("Pause" if event.kind.is_pause else event.kind.value)
-    return f"{_RECEIVED} {name} {seconds(event.not_before) if event.not_before else ''}".strip()
-
-
-def _is_same(one: str, other: str) -> bool:
+def _is_of_same_event(key: str, other: str) -> bool:
     """Whether two keys are those of one event: the same kind, and dates that agree or are missing."""
-    name, _, date = one.removeprefix(f"{_RECEIVED} ").partition(" ")
+    name, _, date = key.removeprefix(f"{_RECEIVED} ").partition(" ")
     named, _, dated = other.removeprefix(f"{_RECEIVED} ").partition(" ")
     if name != named:
         return False
     return not date or not dated or abs(int(date) - int(dated)) <= SAME_MOMENT.total_seconds()
-
-
-def _event_words(event: MaintenanceEvent) -> str:
-    name = event.condition or event.kind.value
-    if event.started:
-        return f"{name} has started"
-    date = f", not before {to_text(event.not_before)}" if event.not_before else ""
-    return f"{name} is announced{date}"
 
 
 def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
@@ -201,7 +197,10 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         held = _held(node.holds)
         if held:
             codes = ", ".join(dict.fromkeys(hold.code for hold in held[:_NAMED]))
-            anyone = f"the start of the drain {_word(held)} ({codes})"
+            kinds = {kind_of_hold(hold.code) for hold in held}
+            does = "is blocked" if Standing.BLOCKED in kinds else "waits"
+            does = "is held by a person" if Standing.HELD in kinds else does
+            anyone = f"the start of the drain {does} ({codes})"
             cause = _cause(node, held)
             yield "Held", Fact(Topic.HELD, _reasons(held), anyone, cause=cause, by=node.platform_time)
     if facts.deadline_passed is not None:
@@ -212,14 +211,21 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         fact = Fact(Topic.DEADLINE_PASSED, text, unbegun(case), cause=cause, by=date, past=past)
         yield "DeadlinePassed", fact
     if case.state is State.IN_MAINTENANCE or case.drain is not None:
-        yield "Started", Fact(Topic.STARTED, _started(node), "the maintenance of the node starts")
+        text = _joined(f"the drain for {kind_of(node)} has started", _may_start(node))
+        yield "Started", Fact(Topic.STARTED, text, "the maintenance of the node starts")
     if case.drain is not None and case.drain.done is not None:
-        text = _drained(node, case, case.drain, case.drain.done)
+        done, date = case.drain.done, node.platform_time
+        parts = [f"drained for {kind_of(node)} in {format_duration(done - case.drain.since)}"]
+        if facts.moved is not None:
+            parts.append(f"{limits.count_of(facts.moved, 'pod')} moved")
+        if date is not None:
+            parts.append(f"{rounded(abs(date - done))} {'before' if done <= date else 'after'} its date")
+        text = "; ".join((", ".join(parts), *case.drain.kept.left(node.node)))
         kept = node.draining.kept or [Blocker(name, "stays") for name in case.drain.kept.names]
         named = _named(kept, case.drain.kept.coming, node.node)
-        cause, took = f"drained for {kind_of(node)}", case.drain.done - case.drain.since
+        cause, took = f"drained for {kind_of(node)}", done - case.drain.since
         fact = Fact(Topic.DRAINED, text, "drained", named, cause=cause, took=took)
-        yield f"Drained {seconds(case.drain.done)}", fact
+        yield f"Drained {seconds(done)}", fact
     elif node.ended is None and case.drain is not None:
         blocked = _blocked(node)
         if blocked is not None:
@@ -233,13 +239,6 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         hour = missed.at.astimezone(UTC).strftime("%Y-%m-%dT%H")
         cause = f"missed {name} {hour}"
         yield f"Missed {seconds(missed.at)}", Fact(Topic.MISSED, text, anyone, cause=cause)
-
-
-def _by_hand(node: NodePlan) -> Iterator[tuple[str, Fact]]:
-    """Yield that a person drains the node, so that the reconciler leaves it alone."""
-    for hold in node.holds:
-        if hold.code == NOT_CLAIMED.code:
-            yield _person(hold.reason, hold.reason, "a person drains the node by hand")
 
 
 def _of_people(node: NodePlan) -> Iterator[tuple[str, Fact]]:
@@ -335,7 +334,7 @@ def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
     """Return who can change what a message of this topic says of a node, with a command to type."""
     keys, explain = keys_of(prefix), f"reconciler explain {node.node}"
     progress = node.draining.progress
-    blockers = [one for one in progress.blockers if not one.leaving] if progress is not None else []
+    blockers = [pod for pod in progress.blockers if not pod.leaving] if progress is not None else []
     if topic is Topic.MISSED:
         who = f"the owners of its pods: {explain} shows what is there now"
     elif topic is Topic.FAILED:
@@ -366,14 +365,6 @@ def _cause(node: NodePlan, holds: Sequence[Hold]) -> str:
     return f"{hold.code} {mark_of(for_any(node.node, hold.reason))}"
 
 
-def _word(holds: Sequence[Hold]) -> str:
-    """Return what becomes of a start with these holds, in the words of each output."""
-    kinds = {kind_of_hold(hold.code) for hold in holds}
-    if Standing.HELD in kinds:
-        return "is held by a person"
-    return "is blocked" if Standing.BLOCKED in kinds else "waits"
-
-
 def _held(holds: Sequence[Hold]) -> list[Hold]:
     """Return what holds the start beside the time. Before the time has come, a turn does not matter."""
     early = any(hold.waits_for is WaitsFor.PERMISSION for hold in holds)
@@ -381,42 +372,16 @@ def _held(holds: Sequence[Hold]) -> list[Hold]:
     return [hold for hold in holds if hold.waits_for in matters]
 
 
-def _started(node: NodePlan) -> str:
-    return _joined(f"the drain for {kind_of(node)} has started", _may_start(node))
-
-
-def _drained(node: NodePlan, case: CaseRecord, drain: DrainRecord, done: datetime) -> str:
-    """Return how long the drain took, how many pods it moved, and whether it was in time."""
-    parts = [f"drained for {kind_of(node)} in {format_duration(done - drain.since)}"]
-    if case.facts.moved is not None:
-        parts.append(f"{limits.count_of(case.facts.moved, 'pod')} moved")
-    date = node.platform_time
-    if date is not None:
-        parts.append(f"{rounded(abs(date - done))} {'before' if done <= date else 'after'} its date")
-    return "; ".join((", ".join(parts), *drain.kept.left(node.node)))
-
-
-def _ended(node: NodePlan, now: datetime) -> str:
-    """Return what has become of the case, and whether the node is in service again."""
-    outcome, write = node.outcome, node.todo.write
-    back = write is not None and write.unschedulable is False
-    called_off = f"the {kind_of(node)} was called off"
-    return _joined(
-        f"back in service at {to_text(now)}" if back else "",
-        outcome.words.replace(CANCELLED, called_off) if outcome is not None else "",
-    )
-
-
 def _blocked(node: NodePlan) -> Fact | None:
     """Return which pods block the drain and why, None if none does."""
     progress = node.draining.progress
     if progress is None or progress.phase not in (Phase.RUNNING, Phase.TIMED_OUT):
         return None
-    blockers = [one for one in progress.blockers if not one.leaving]
-    named = [_with_reason(one) for one in blockers[:_NAMED]]
+    blockers = [pod for pod in progress.blockers if not pod.leaving]
+    named = [_with_reason(pod) for pod in blockers[:_NAMED]]
     more = len(blockers) - len(named)
     stay = f"pods stay: {'; '.join(named)}" + (f"; and {more} more" if more > 0 else "")
-    parts = [*([stay] if named else []), *(one.words(node.node) for one in progress.coming)]
+    parts = [*([stay] if named else []), *(sender.words(node.node) for sender in progress.coming)]
     if not parts:
         return None
     of_namespaces = _named(blockers, progress.coming, node.node)
@@ -435,12 +400,12 @@ def _named(pods: Iterable[Blocker], coming: Iterable[Coming], node: str) -> tupl
     by_namespace: dict[str, list[Blocker]] = {}
     for pod in pods:
         by_namespace.setdefault(pod.pod.partition("/")[0], []).append(pod)
-    found = []
+    staying = []
     for namespace, own in sorted(by_namespace.items())[:NAMESPACES]:
         more = len(own) - _NAMED
         texts = (*map(_with_reason, own[:_NAMED]), *([f"{more} more of {namespace}"] if more > 0 else ()))
-        found.append(OfNamespace(namespace, limits.text("; ".join(texts), OWN_TEXT), len(own)))
-    return (*found, *(OfNamespace(one.namespace, one.words(node)) for one in coming))
+        staying.append(OfNamespace(namespace, limits.text("; ".join(texts), OWN_TEXT), len(own)))
+    return (*staying, *(OfNamespace(sender.namespace, sender.words(node)) for sender in coming))
 
 
 def _reasons(holds: Sequence[Hold]) -> str:

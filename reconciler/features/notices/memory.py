@@ -293,19 +293,16 @@ def _dropped(memory: Memory, left_out: tuple[WorkflowMessage, ...]) -> Memory:
 def failing(memory: Memory, entries: Iterable[Named], instances: Iterable[Named]) -> tuple[str, ...]:
     """Return a note about each entry of `notify`, and each instance of workflows, that can't be sent to."""
     names = (*(entry.name for entry in entries), *(receiver_of(instance.name) for instance in instances))
-    return tuple(note for name in names if (note := _note(memory, name)))
-
-
-def _note(memory: Memory, name: str) -> str:
-    receiver = memory.receiver(name)
-    if not receiver.problem or receiver.problem_since is None:
-        return ""
-    count = sum(name in one.to for one in memory.pending)
-    count += sum(name == receiver_of(one.instance) for one in memory.workflow)
-    waiting = f"{count} {'message waits' if count == 1 else 'messages wait'}"
-    return (
-        f"notices to {name} fail since {moment_text(receiver.problem_since)}: {receiver.problem}; {waiting}"
-    )
+    notes = []
+    for name in names:
+        receiver = memory.receiver(name)
+        if receiver.problem and receiver.problem_since is not None:
+            count = sum(name in message.to for message in memory.pending)
+            count += sum(name == receiver_of(message.instance) for message in memory.workflow)
+            waiting = f"{count} {'message waits' if count == 1 else 'messages wait'}"
+            since = moment_text(receiver.problem_since)
+            notes.append(f"notices to {name} fail since {since}: {receiver.problem}; {waiting}")
+    return tuple(notes)
 
 
 NAME = MEMORY

@@ -121,14 +121,15 @@ class NoticeQueue:
                 return
             self._memory = added(self._memory, messages)
             self._changed.notify_all()
-            self._wait_while(lambda: self._is_unsaved(ids), KEEP_PATIENCE)
 
-    def _is_unsaved(self, ids: set[str]) -> bool:
-        """Whether a kill would lose a message; not if the memory can't be written, or nothing writes it."""
-        saved = self._saved.memory
-        if saved is None or not self._runs() or self._saved.trouble:
-            return False
-        return not ids <= {*saved.workflow_sent, *(message.id for message in saved.workflow)}
+            def would_be_lost() -> bool:
+                saved = self._saved.memory
+                # Nobody waits while the memory can't be written, or nothing writes it.
+                if saved is None or not self._runs() or self._saved.trouble:
+                    return False
+                return not ids <= {*saved.workflow_sent, *(message.id for message in saved.workflow)}
+
+            self._wait_while(would_be_lost, KEEP_PATIENCE)
 
     def after(
         self, plan: Plan, outcomes: Sequence[Outcome], now: datetime, policy: Policy | None = None
@@ -149,7 +150,10 @@ class NoticeQueue:
                     known = deliveries.too_old(known, self._entries, now)
                 self._memory = still_wanted(known, {instance.name for instance in self._instances}, now)
                 self._changed.notify_all()
-                return self._notes(self._memory)
+                notes = failing(self._memory, self._entries, self._instances)
+                if self._saved.trouble:
+                    notes = (*notes, f"notices: what was sent can't be remembered: {self._saved.trouble}")
+                return notes
         except Exception as error:  # noqa: BLE001 - no pass fails because of its notices
             return (f"internal error: no notices about this pass: {internal('notices', error)}",)
 
@@ -173,12 +177,6 @@ class NoticeQueue:
         ends = shifted(self._clock.now(), timedelta(seconds=patience))
         while condition() and (left := (ends - self._clock.now()).total_seconds()) > 0:
             self._clock.wait(self._changed, left)
-
-    def _notes(self, known: Memory) -> tuple[str, ...]:
-        notes = failing(known, self._entries, self._instances)
-        if self._saved.trouble:
-            notes = (*notes, f"notices: what was sent can't be remembered: {self._saved.trouble}")
-        return notes
 
     # The thread of the queue.
 
@@ -227,7 +225,8 @@ class NoticeQueue:
                 return False
             if self._around.counted is not None:
                 self._around.counted.waiting(len(known.pending) + len(known.workflow))
-            must_save = self._must_save(known, now)
+            again = self._saved.after
+            must_save = known is not self._saved.memory and (again is None or again <= now)
             due, at = ([], None) if must_save else self._due(known, now)
             if not must_save and not due:
                 # At the end nothing is waited for, apart from what is being sent.
@@ -251,9 +250,6 @@ class NoticeQueue:
             self._save(known, now)
         return True
 
-    def _must_save(self, known: Memory, now: datetime) -> bool:
-        return known is not self._saved.memory and (self._saved.after is None or self._saved.after <= now)
-
     def _save(self, known: Memory, now: datetime) -> None:
         try:
             self._around.store.save(memory.to_text(known))
@@ -276,18 +272,15 @@ class NoticeQueue:
         for name, receiver in self._receivers.items():
             if name in self._busy:
                 continue
-            if (until := self._paused(name, now)) is not None:
+            until = self._circuits.get(name, _Circuit()).until
+            if until is not None and until > now:
+                # After a failure nothing is tried for some time.
                 moments.append(until)
                 continue
             work = receiver.due(known, now, flush=self._closing)
             due += [(receiver, work.send)] if work.send is not None else []
             moments.append(work.at)
         return due, min((moment for moment in moments if moment is not None), default=None)
-
-    def _paused(self, name: str, now: datetime) -> datetime | None:
-        """Return until when nothing is tried after a failure, None if it may be."""
-        until = self._circuits.get(name, _Circuit()).until
-        return until if until is not None and until > now else None
 
     # The threads of the deliveries.
 

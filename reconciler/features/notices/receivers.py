@@ -146,7 +146,18 @@ class Entry:
         return Work(partial(self._send, found.delivery))
 
     def _send(self, delivery: Delivery) -> SendResult:
-        others, namespaces = self._for_owners(delivery)
+        # Before anything is sent: without the namespaces and the pods, all of it is tried again.
+        others = ForOwners()
+        namespaces: dict[str, tuple[str, ...]] = {}
+        if self._entry.to is not None:
+            concerned = self._around.concerned
+            namespaces = concerned.pods(delivery.messages)
+            on_node = {
+                message.node: namespaces.get(message.case, ())
+                for message in delivery.messages
+                if message.node
+            }
+            others = for_owners(self._entry, delivery, on_node, concerned.namespaces(), self._zone)
         thread = self._transport.send(self._worded(delivery))
         if others.cut:
             names, more = ", ".join(others.cut[:_NAMED]), len(others.cut) - _NAMED
@@ -164,15 +175,6 @@ class Entry:
             return after.with_namespaces(namespaces) if namespaces else after
 
         return SendResult(remember)
-
-    def _for_owners(self, delivery: Delivery) -> tuple[ForOwners, dict[str, tuple[str, ...]]]:
-        """Return the deliveries to the owners of pods, and the namespaces by case; raises NotSent."""
-        if self._entry.to is None:
-            return ForOwners(), {}
-        concerned = self._around.concerned
-        by_case = concerned.pods(delivery.messages)
-        on_node = {one.node: by_case.get(one.case, ()) for one in delivery.messages if one.node}
-        return for_owners(self._entry, delivery, on_node, concerned.namespaces(), self._zone), by_case
 
     def _worded(self, delivery: Delivery) -> Delivery:
         if self._entry.template is None:

@@ -495,22 +495,22 @@ def _selectors(settings: Settings) -> list[LabelSelector]:
 
 
 def _explained(settings: Settings) -> list[str]:
-    return [_words(entry) for entry in NOTIFY.of(settings)]
-
-
-def _words(entry: Notify) -> str:
-    """Return who gets which notices. What a transport needs may be a secret, so it is not shown."""
-    if entry.alertmanager is not None:
-        matchers = ", ".join(map(str, entry.alertmanager.matchers))
-        return f"  {entry.name} (alertmanager): silences {matchers}{for_nodes(entry.node_selector)}."
-    topics = [one for one in Topic if one in entry.topics]
-    what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
-    kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
-    nodes = for_nodes(entry.node_selector)
-    when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
-    owners = ", also to the owners of workloads" if entry.to is not None else ""
-    again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
-    return f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{owners}{when}{again}."
+    # What a transport needs may be a secret, so it is not shown.
+    lines = []
+    for entry in NOTIFY.of(settings):
+        nodes = for_nodes(entry.node_selector)
+        if entry.alertmanager is not None:
+            matchers = ", ".join(map(str, entry.alertmanager.matchers))
+            lines.append(f"  {entry.name} (alertmanager): silences {matchers}{nodes}.")
+            continue
+        topics = [topic for topic in Topic if topic in entry.topics]
+        what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
+        kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
+        when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
+        owners = ", also to the owners of workloads" if entry.to is not None else ""
+        again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
+        lines.append(f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{owners}{when}{again}.")
+    return lines
 
 
 NOTIFY: FeatureSection[tuple[Notify, ...]] = FeatureSection(

@@ -20,7 +20,7 @@ from reconciler.model import limits
 from reconciler.model.holds import INTERNAL, RECORD_READABLE
 from reconciler.model.moments import from_text, shifted, to_text
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.record import Cordon, State
 from reconciler.report import safe
 
@@ -68,14 +68,20 @@ def wanted_silences(
 
     `known` are the UIDs of nodes that were in a case before the pass; a node may be deleted by now.
     """
-    failed = {one.node for one in outcomes if one.notable}
+    failed = {outcome.node for outcome in outcomes if outcome.notable}
     nodes, unknown = [], set()
     for node in plan.nodes:
         if not node.uid or not entry.node_selector.matches(plan.labels.get(node.node, {})):
             continue
+        record = node.record if node.ended is None else None
         if node.node in failed or any(hold.code in _UNKNOWN for hold in node.holds):
             unknown.add(node.uid)
-        elif _is_silenced(node) and (not entry.kinds or kind_of(node) in entry.kinds):
+        elif (
+            record is not None
+            and record.state is State.IN_MAINTENANCE
+            and record.cordon is not Cordon.NONE
+            and (not entry.kinds or kind_of(node) in entry.kinds)
+        ):
             nodes.append((node.uid, node.node, kind_of(node)))
     return WantedSilences(tuple(sorted(nodes)[:MOST]), frozenset(unknown), plan.uids | frozenset(known))
 
@@ -141,16 +147,6 @@ def look_again(settings: Alertmanager) -> timedelta:
     return settings.duration / (2 * _EXTENDED_AFTER)
 
 
-def _is_silenced(node: NodePlan) -> bool:
-    record = node.record
-    return (
-        record is not None
-        and node.ended is None
-        and record.state is State.IN_MAINTENANCE
-        and record.cordon is not Cordon.NONE
-    )
-
-
 LARGEST = 16 << 20
 """Bytes of a list of silences; Alertmanager keeps those that have ended for five days."""
 
@@ -171,32 +167,32 @@ class Silencer:
 
         What an earlier call has done is found in Alertmanager, so a call that was cut short is repeated.
         """
-        write, end = changes(self._entry, wanted, self._found(), now)
-        for one in write:
-            self._request("POST", "silences", self._body(one, now))
-        # After the writes: a silence with other matchers replaces one that ends.
-        for each in end:
-            self._request("DELETE", f"silence/{quote(each, safe='')}")
-
-    def _found(self) -> list[Silence]:
+        author = author_of(self._entry)
         answer = self._request("GET", "silences").document()
         if not isinstance(answer, list):
             raise NotSent("the list of silences is not a list")
-        found = [_silence(one, author_of(self._entry)) for one in answer]
-        return [one for one in found if one is not None][: 2 * MOST]
-
-    def _body(self, silence: Silence, now: datetime) -> dict[str, Any]:
-        body = {
-            "matchers": [
-                {"name": one.name, "value": one.value, "isRegex": one.is_regex, "isEqual": one.is_equal}
-                for one in silence.matchers
-            ],
-            "startsAt": to_text(silence.starts or now),
-            "endsAt": to_text(silence.ends),
-            "createdBy": author_of(self._entry),
-            "comment": silence.comment,
-        }
-        return {**body, "id": silence.id} if silence.id else body
+        known = [silence for item in answer if (silence := _silence(item, author)) is not None][: 2 * MOST]
+        write, end = changes(self._entry, wanted, known, now)
+        for silence in write:
+            body: dict[str, Any] = {
+                "matchers": [
+                    {
+                        "name": matcher.name,
+                        "value": matcher.value,
+                        "isRegex": matcher.is_regex,
+                        "isEqual": matcher.is_equal,
+                    }
+                    for matcher in silence.matchers
+                ],
+                "startsAt": to_text(silence.starts or now),
+                "endsAt": to_text(silence.ends),
+                "createdBy": author,
+                "comment": silence.comment,
+            }
+            self._request("POST", "silences", {**body, "id": silence.id} if silence.id else body)
+        # After the writes: a silence with other matchers replaces one that ends.
+        for silence_id in end:
+            self._request("DELETE", f"silence/{quote(silence_id, safe='')}")
 
     def _request(self, method: str, path: str, body: Any = None) -> Any:
         settings: Alertmanager = self._settings
@@ -205,22 +201,22 @@ class Silencer:
         return self._http.send(Post(url, body, headers, method=method, largest=LARGEST))
 
 
-def _silence(found: Any, author: str) -> Silence | None:
+def _silence(item: Any, author: str) -> Silence | None:
     """Return a silence of this author that has not ended, None for any other, or one that can't be read."""
     try:
-        if found["createdBy"] != author or found["status"]["state"] not in _ACTIVE:
+        if item["createdBy"] != author or item["status"]["state"] not in _ACTIVE:
             return None
-        uid = uid_in(str(found["comment"]))
+        uid = uid_in(str(item["comment"]))
         matchers = tuple(
             Matcher(
-                str(one["name"]),
-                str(one["value"]),
-                is_regex=bool(one["isRegex"]),
-                is_equal=bool(one.get("isEqual", True)),
+                str(matcher["name"]),
+                str(matcher["value"]),
+                is_regex=bool(matcher["isRegex"]),
+                is_equal=bool(matcher.get("isEqual", True)),
             )
-            for one in found["matchers"]
+            for matcher in item["matchers"]
         )
-        ends, starts = from_text(found["endsAt"]), from_text(found["startsAt"])
-        return Silence(uid, ends, matchers, str(found["comment"]), str(found["id"]), starts) if uid else None
+        ends, starts = from_text(item["endsAt"]), from_text(item["startsAt"])
+        return Silence(uid, ends, matchers, str(item["comment"]), str(item["id"]), starts) if uid else None
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

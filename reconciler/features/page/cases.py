@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from markupsafe import escape
@@ -11,12 +10,11 @@ from msgspec import Struct
 from reconciler.calendar.values import format_duration
 from reconciler.features.page.facts import MEANINGS, PageFacts, cell_of
 from reconciler.model.drains import Blocker
-from reconciler.model.explanation import Obstacle
 from reconciler.model.limits import first_of
 from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, Plan, SourceState
 from reconciler.report import safe
-from reconciler.report.acting import By, carried_out
+from reconciler.report.acting import carried_out
 from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
 from reconciler.report.document import Report
 
@@ -53,7 +51,10 @@ def blocking(plan: Plan) -> tuple[BudgetInTheWay, ...]:
     """Return which PodDisruptionBudgets refuse evictions now, those with the most pods first."""
     refused: dict[str, list[tuple[str, Blocker]]] = {}
     for node in plan.nodes:
-        for blocker in _blockers(node):
+        # What a drain meets counts, not what was foreseen of it.
+        progress, preview = node.draining.progress, node.draining.preview
+        seen = progress if progress is not None else preview
+        for blocker in seen.blockers if seen is not None else ():
             if blocker.budget:
                 refused.setdefault(blocker.budget, []).append((node.node, blocker))
     rows = sorted(refused.items(), key=lambda pair: (-len(pair[1]), pair[0]))
@@ -93,14 +94,6 @@ def paragraphs(words: str) -> tuple[Paragraph, ...]:
         elif line:
             sections[-1][1].append(line.strip())
     return tuple(Paragraph(heading, tuple(said)) for heading, said in sections if said)
-
-
-def _blockers(node: NodePlan) -> Iterator[Blocker]:
-    progress, preview = node.draining.progress, node.draining.preview
-    if progress is not None:
-        yield from progress.blockers
-    elif preview is not None:
-        yield from preview.blockers
 
 
 MOST_ROWS = 400
@@ -184,11 +177,25 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
     cell = cell_of(node, facts)
     zone = f"zone {node.zone}" if node.zone else ""
     pool = f"pool {node.pool}" if node.pool else ""
-    # What waits for a person comes first.
     by = carried_out(facts.plan, rehearsed=facts.rehearsed)
-    lines = [(label, _cut(text)) for label, text in _lines(report, by)]
+    lines: list[Row] = []
+    for column in FOR_PEOPLE:
+        if column.rows is None or column.key in _LEFT_OUT:
+            continue
+        rows = list(column.rows(report, by))
+        lines += [(label, _cut(text)) for label, text in rows[:_MOST_LINES]]
+        if len(rows) > _MOST_LINES:
+            lines.append(("", f"and {len(rows) - _MOST_LINES} more"))
     planned = next((line for line in lines if line[0] in _FIRST), lines[0] if lines else ("", ""))
-    held = sorted(facts.obstacles.get(node.node, ()), key=lambda obstacle: obstacle.by_itself)
+
+    # What waits for a person comes first.
+    obstacles = sorted(facts.obstacles.get(node.node, ()), key=lambda obstacle: obstacle.by_itself)
+    held = []
+    for obstacle in obstacles[:_MOST_LINES]:
+        until = f"until {to_text(obstacle.until)}" if obstacle.until is not None else ""
+        held.append(HoldLine(_cut(obstacle.because), _cut(obstacle.who), obstacle.code, until))
+    if len(obstacles) > _MOST_LINES:
+        held.append(HoldLine(f"and {len(obstacles) - _MOST_LINES} more", "", "", ""))
     return CaseRow(
         node=node.node,
         place=", ".join(part for part in (zone, pool) if part),
@@ -197,24 +204,8 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
         state=state_line(report, by),
         summary=planned,
         lines=tuple(line for line in lines if line is not planned),
-        held=tuple(_held(obstacle) for obstacle in held[:_MOST_LINES])
-        + ((HoldLine(f"and {len(held) - _MOST_LINES} more", "", "", ""),) if len(held) > _MOST_LINES else ()),
+        held=tuple(held),
     )
-
-
-def _lines(report: NodeReport, by: By) -> Iterator[Row]:
-    for column in FOR_PEOPLE:
-        if column.rows is None or column.key in _LEFT_OUT:
-            continue
-        rows = list(column.rows(report, by))
-        yield from rows[:_MOST_LINES]
-        if len(rows) > _MOST_LINES:
-            yield "", f"and {len(rows) - _MOST_LINES} more"
-
-
-def _held(obstacle: Obstacle) -> HoldLine:
-    until = f"until {to_text(obstacle.until)}" if obstacle.until is not None else ""
-    return HoldLine(_cut(obstacle.because), _cut(obstacle.who), obstacle.code, until)
 
 
 def _bytes(text: str) -> int:

@@ -24,7 +24,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
-from reconciler.model.snapshot import FleetNode
 from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.explain import FORECAST
 
@@ -190,7 +189,18 @@ class Zone(Struct, frozen=True):
 def cells(facts: PageFacts) -> Mapping[str, Cell]:
     """Return what each node of the fleet is on the map."""
     plans = {node.node: node for node in facts.plan.nodes}
-    return {node.node: _cell(node, plans.get(node.node), facts) for node in facts.plan.fleet}
+    states = {}
+    for node in facts.plan.fleet:
+        plan = plans.get(node.node)
+        cell = cell_of(plan, facts) if plan is not None else None
+        if cell is None and not node.managed:
+            cell = Cell.UNMANAGED
+        elif cell is None and node.closed:
+            cell = Cell.CLOSED
+        elif cell is None:
+            cell = Cell.UNKNOWN if plan is not None and plan.status.unread else Cell.SERVING
+        states[node.node] = cell
+    return states
 
 
 def zones(facts: PageFacts) -> tuple[Zone, ...]:
@@ -203,8 +213,10 @@ def zones(facts: PageFacts) -> tuple[Zone, ...]:
     for node in sorted(fleet, key=lambda node: (node.zone, node.pool, node.node)):
         pools = grid.setdefault(node.zone, {})
         cell = states[node.node]
-        shown = named and (all_named or cell is not Cell.SERVING)
-        square = _square(node, cell) if shown else Square(cell)
+        square = Square(cell)
+        if named and (all_named or cell is not Cell.SERVING):
+            why = f", {node.closed}" if node.closed and cell in (Cell.CLOSED, Cell.UNMANAGED) else ""
+            square = Square(cell, f"{node.node}: {MEANINGS[cell]}{why}", node.node)
         pools.setdefault(node.pool, []).append(square)
     return tuple(
         Zone(
@@ -275,19 +287,3 @@ def _drains(node: NodePlan) -> bool:
         or (progress is not None and progress.phase is Phase.RUNNING)
         or any(hold.code == NOT_CLAIMED.code for hold in node.holds)
     )
-
-
-def _cell(node: FleetNode, plan: NodePlan | None, facts: PageFacts) -> Cell:
-    cell = cell_of(plan, facts) if plan is not None else None
-    if cell is not None:
-        return cell
-    if not node.managed:
-        return Cell.UNMANAGED
-    if node.closed:
-        return Cell.CLOSED
-    return Cell.UNKNOWN if plan is not None and plan.status.unread else Cell.SERVING
-
-
-def _square(node: FleetNode, cell: Cell) -> Square:
-    why = f", {node.closed}" if node.closed and cell in (Cell.CLOSED, Cell.UNMANAGED) else ""
-    return Square(cell, f"{node.node}: {MEANINGS[cell]}{why}", node.node)

@@ -158,8 +158,15 @@ class Forwarded:
             # After a Pod has ended, kubectl says so with the next connection only.
             for _ in range(2):
                 try:
-                    forward = self._connected()
-                    return _fetched(f"http://127.0.0.1:{forward.port}/?{query}")
+                    url = f"http://127.0.0.1:{self._connected().port}/?{query}"
+                    answer = urllib3.request("GET", url, retries=False, timeout=PATIENCE)
+                    headers = tuple(
+                        (name, value)
+                        for name, value in answer.headers.items()
+                        if name.lower() not in _OF_THE_TRANSFER
+                    )
+                    kind = answer.headers.get("Content-Type", "text/plain; charset=utf-8")
+                    return Document(kind, answer.data, headers, f"{answer.status} {answer.reason}")
                 except (ReconcilerError, urllib3.exceptions.HTTPError) as error:
                     problem = str(error)
                     if self._forward is not None:
@@ -186,12 +193,3 @@ class Forwarded:
         self._forward = _Forward(self._kubectl, self._target, replica)
         self._say(f"The page is that of Pod {replica.name}.")
         return self._forward
-
-
-def _fetched(url: str) -> Document:
-    answer = urllib3.request("GET", url, retries=False, timeout=PATIENCE)
-    headers = tuple(
-        (name, value) for name, value in answer.headers.items() if name.lower() not in _OF_THE_TRANSFER
-    )
-    kind = answer.headers.get("Content-Type", "text/plain; charset=utf-8")
-    return Document(kind, answer.data, headers, f"{answer.status} {answer.reason}")

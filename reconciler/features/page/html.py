@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeVar
@@ -88,6 +88,11 @@ def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -
     }
     shown["ticks"] = {scale: tuple(scale.ticks()) for scale in (days, hours)}
     others = listed(fleet, {row.node for row in rows.rows})
+    # The IDs of rows are the same on the next page.
+    anchors = {
+        name: f"node-{name}" if _ANCHOR.fullmatch(name) else f"case-{number}"
+        for number, name in enumerate([*(row.node for row in rows.rows), *(node.node for node in others)], 1)
+    }
     template = _environment().get_template("page.html")
     return template.render(
         **shown,
@@ -112,7 +117,7 @@ def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -
         meanings=MEANINGS,
         age_of=age,
         cases=rows,
-        anchors=_anchors([row.node for row in rows.rows] + [square.node for square in others]),
+        anchors=anchors,
         others=others,
         paragraphs=paragraphs(facts.words),
         unheard=_unheard(facts),
@@ -138,14 +143,6 @@ def with_age(page: str, at: datetime, now: datetime, apart: timedelta) -> str:
     ago = format_duration(max(now - at, timedelta()))
     said = f"OLD: as of {ago} ago, and no pass has ended since" if old else f"as of {ago} ago"
     return page.replace(AGE, f'<b class="{"age old" if old else "age"}">{said}</b>', 1)
-
-
-def _anchors(nodes: list[str]) -> Mapping[str, str]:
-    """Return the IDs of the rows of these nodes, which are the same on the next page."""
-    return {
-        name: f"node-{name}" if _ANCHOR.fullmatch(name) else f"case-{number}"
-        for number, name in enumerate(nodes, 1)
-    }
 
 
 class _Parts:

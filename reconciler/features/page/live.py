@@ -145,17 +145,15 @@ class LivePage(Observer):
 
     def __exit__(self, *error: object) -> None:
         """Write the last page to the file, if there is one; raises OutputError."""
-        if self._file is not None and not any(error):
-            write_output(self._file, self._of_file())
-
-    def _of_file(self) -> str:
-        """Return the last page as a file, which nobody loads again."""
+        if self._file is None or any(error):
+            return
         passed, trouble = self._passed, self._trouble()
         if passed is None:
-            return _nothing(self._holder, trouble).decode()
+            write_output(self._file, _nothing(self._holder, trouble).decode())
+            return
         from reconciler.features.page.html import as_html
 
-        return as_html(self._facts(passed, trouble, self._known(passed)))
+        write_output(self._file, as_html(self._facts(passed, trouble, self._known(passed))))
 
     @property
     def documents(self) -> Mapping[str, Make]:
@@ -164,7 +162,12 @@ class LivePage(Observer):
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Keep cases that have ended for the page."""
-        self._keep(_each_once((*self._ended, *cases)))
+        # A pass that was killed ends its cases again, and the last end counts.
+        kept: dict[tuple[str, datetime], EndedCase] = {}
+        for case in (*self._ended, *cases):
+            kept.pop(case.identity, None)
+            kept[case.identity] = case
+        self._keep(tuple(kept.values()))
 
     def remember(self, past: Past) -> None:
         """Show also the cases that an earlier process has written. Call it before the first pass."""
@@ -249,15 +252,6 @@ class LivePage(Observer):
 
         history = History(self._since, self._ended, self._read_from)
         return page_facts(passed, history, (trouble,) if trouble else (), readiness, served=served)
-
-
-def _each_once(cases: Sequence[EndedCase]) -> tuple[EndedCase, ...]:
-    """Return the last one of those with the same identity: a pass that was killed ends its cases again."""
-    found: dict[tuple[str, datetime], EndedCase] = {}
-    for one in cases:
-        found.pop(one.identity, None)
-        found[one.identity] = one
-    return tuple(found.values())
 
 
 def _nothing(holder: str, trouble: str) -> bytes:

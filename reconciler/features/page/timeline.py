@@ -13,7 +13,6 @@ from reconciler.calendar.values import rounded
 from reconciler.calendar.windows import Calendar
 from reconciler.features.page.facts import AHEAD, BACK, PageFacts
 from reconciler.model.case_outcome import CaseResult
-from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import NodePlan
 from reconciler.report.ahead import PlannedCase, Status, day_text, moment_text, round_times
 
@@ -215,7 +214,18 @@ def drawings(facts: PageFacts) -> tuple[Drawing, ...]:
     for ended in facts.recent():
         name = ended.place.node
         drawing = by_node.setdefault(name, Drawing(name, ended.place.pool, facts.plan.now, facts.zone))
-        _draw_ended(drawing, ended)
+        times = ended.times
+        drawing.say(f"{ended.kind or 'maintenance'}, ended: {ended.outcome.value}")
+        drawing.bar("drain", times.started, times.drained)
+        drawing.bar("out", times.drained or times.started, times.uncordoned or times.ended)
+        if ended.outcome is not CaseResult.CANCELLED:
+            drawing.mark("platform", times.not_before, "the platform's time was")
+        drawing.mark("start", times.started, "drain began")
+        if not ended.outcome.good:
+            drawing.past = f"{ended.outcome.value} {rounded(drawing.now - times.ended)} ago"
+            drawing.mark("miss", times.not_before or times.ended, ended.outcome.value)
+        if times.uncordoned is not None:
+            drawing.mark("back", times.uncordoned, "back in service")
     return tuple(by_node.values())
 
 
@@ -254,21 +264,6 @@ def _draw(drawing: Drawing, case: PlannedCase, node: NodePlan, now: datetime) ->
         else:
             # What is still to come is not drawn in the past.
             drawing.mark("miss", max(known, now), "will be missed")
-
-
-def _draw_ended(drawing: Drawing, case: EndedCase) -> None:
-    times = case.times
-    drawing.say(f"{case.kind or 'maintenance'}, ended: {case.outcome.value}")
-    drawing.bar("drain", times.started, times.drained)
-    drawing.bar("out", times.drained or times.started, times.uncordoned or times.ended)
-    if case.outcome is not CaseResult.CANCELLED:
-        drawing.mark("platform", times.not_before, "the platform's time was")
-    drawing.mark("start", times.started, "drain began")
-    if not case.outcome.good:
-        drawing.past = f"{case.outcome.value} {rounded(drawing.now - times.ended)} ago"
-        drawing.mark("miss", times.not_before or times.ended, case.outcome.value)
-    if times.uncordoned is not None:
-        drawing.mark("back", times.uncordoned, "back in service")
 
 
 def _shade(labels: Mapping[str, str], calendar: Calendar, scale: Scale) -> Iterator[Bar]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseForecast
 from reconciler.model.values import replace
 from reconciler.report.acting import acting_line
-from reconciler.report.ahead import PlannedCase, Status, moment_text
+from reconciler.report.ahead import Status, moment_text
 from reconciler.report.people import (
     by_cause,
     clocks_disagree,
@@ -94,44 +94,74 @@ class EntryList(Struct, frozen=True):
 
 
 def wrong(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
-    """Return what is wrong, the worst first."""
-    return _listed(
-        [
-            *_nobody_acts(facts),
-            *_pressing(facts),
-            *(Entry(Names(), text, "this process") for text in facts.trouble),
-            *(
-                Entry(Names(), text)
-                for text in (rejected(facts.plan), clocks_disagree(facts.plan), selects_none(facts.plan))
-                if text
-            ),
-            *_unguarded(facts),
-            *_missed(facts),
-            *_stopped(facts),
-            *(Entry(Names(), text) for text in outcome_lines(facts.outcomes)),
-            *_broken(facts),
-            *(Entry(Names(), unseen_line(unseen), "could not see") for unseen in facts.plan.unseen),
-            *_unread(facts),
-        ],
-        chosen,
-    )
+    """Return what is wrong, the worst first. Nodes with the same reason share an entry."""
+    plan = facts.plan
+    entries = []
+    acting = acting_line(plan.reconciler, plan.now)
+    if acting.alarm:
+        entries.append(Entry(Names(), acting.text))
 
+    # What blocks nodes that can't wait, the soonest first, with the time that is left.
+    said = []
+    pressing = {node.node: node for node in plan.nodes if facts.presses(node)}
+    for node in sorted(pressing.values(), key=lambda node: node.platform_time or plan.now):
+        obstacles = facts.obstacles.get(node.node, ())
+        because = next((obstacle.because for obstacle in obstacles if not obstacle.by_itself), _STAYS)
+        if node.schedule is not None and node.schedule.missed:
+            because = f"{node.schedule.forecast}: {node.schedule.forecast_words}"
+        said.append((node.node, because))
+    for because, names in by_cause(said).items():
+        left = _left(facts, pressing[names[0]])
+        entries.append(Entry(_some(names), for_all(names, because), left, red=True))
 
-def _stopped(facts: PageFacts) -> Iterator[Entry]:
-    """Yield the drains that a person has stopped, those apart that will be missed."""
+    entries += [Entry(Names(), text, "this process") for text in facts.trouble]
+    for text in (rejected(plan), clocks_disagree(plan), selects_none(plan)):
+        entries += [Entry(Names(), text)] if text else []
+
+    # Nodes that nobody guards, with the time that is left for the soonest.
+    for text, nodes in unguarded(node for node in plan.nodes if not facts.presses(node)).items():
+        at, left = _soonest(facts, nodes)
+        names = [node.node for node in nodes]
+        red = at is not None and at - plan.now <= SOON
+        entries.append(Entry(_some(names), for_all(names, f"unguarded, {text}"), left, red=red))
+
+    for node in plan.nodes:
+        if node.outcome is not None and not node.outcome.result.good:
+            entries.append(Entry(_some([node.node]), node.outcome.words))
+    for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK, CaseForecast.UNKNOWN):
+        said = [
+            (node.node, node.schedule.forecast_words)
+            for node in plan.nodes
+            if node.schedule is not None
+            and node.schedule.forecast is forecast
+            and not (node.schedule.missed and facts.presses(node))
+        ]
+        # In mode Observe nothing starts, so nothing is missed either.
+        words = str(forecast).replace("will", "would") if facts.observes else forecast
+        for because, names in by_cause(said).items():
+            entries.append(Entry(_some(names), f"{words}: {for_all(names, because)}"))
+
+    # Drains that a person has stopped; those that will be missed are above.
     said = [
         (node.node, node.schedule.stopped)
-        for node in facts.plan.nodes
+        for node in plan.nodes
         if node.schedule is not None and node.schedule.stopped and not node.schedule.missed
     ]
     for because, names in by_cause(said).items():
-        yield Entry(_some(names), for_all(names, because))
+        entries.append(Entry(_some(names), for_all(names, because)))
 
+    entries += [Entry(Names(), text) for text in outcome_lines(facts.outcomes)]
+    for node in plan.nodes:
+        broken = [hold.reason for hold in node.holds if hold.code == INTERNAL.code]
+        entries += [Entry(_some([node.node]), reason) for reason in broken]
+    entries += [Entry(_some(names), because) for because, names in on_most(plan).items()]
 
-def _nobody_acts(facts: PageFacts) -> Iterator[Entry]:
-    line = acting_line(facts.plan.reconciler, facts.plan.now)
-    if line.alarm:
-        yield Entry(Names(), line.text)
+    # What can't be read, that of the most nodes first.
+    entries += [Entry(Names(), unseen_line(unseen), "could not see") for unseen in plan.unseen]
+    said = [(node.node, reason) for node in plan.nodes for reason in node.unknowns]
+    for reason, names in sorted(by_cause(said).items(), key=lambda pair: -len(pair[1])):
+        entries.append(Entry(_some(names), f"{reason}: whether it has maintenance is not known"))
+    return _listed(entries, chosen)
 
 
 def past_misses(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
@@ -155,7 +185,17 @@ def next_steps(facts: PageFacts, chosen: Collection[str] | None = None) -> Entry
     plan = facts.plan
     steps: dict[tuple[datetime, str], list[str]] = {}
     for case in (*facts.ahead.cases, *facts.ahead.later):
-        for at, text in _steps(case):
+        schedule, kinds = case.schedule, ", ".join(case.kinds) or "maintenance"
+        late = schedule.missed and not schedule.by_pods
+        moments = []
+        if schedule.planned_start is not None and not (case.begun or late):
+            starts = "a drain would start" if schedule.observed else "the drain starts"
+            moments.append((schedule.planned_start, f"{starts}, for {kinds}"))
+        if case.status is not Status.REPORTED and case.not_before is not None:
+            moments.append((case.not_before, f"the platform may start: {kinds}"))
+        if schedule.ends is not None and case.begun:
+            moments.append((schedule.ends, "expected back"))
+        for at, text in moments:
             if plan.now <= at <= plan.now + AHEAD:
                 steps.setdefault((at, text), []).append(case.node)
     return _listed(
@@ -241,81 +281,6 @@ def _soonest(facts: PageFacts, nodes: list[NodePlan]) -> tuple[datetime | None, 
         return None, ""
     soonest = min(dated, key=lambda node: node.platform_time or facts.plan.now)
     return soonest.platform_time or facts.plan.now, _left(facts, soonest)
-
-
-def _pressing(facts: PageFacts) -> Iterator[Entry]:
-    """Yield what blocks nodes that can't wait, the soonest first, with the time that is left."""
-    said = []
-    nodes = {node.node: node for node in facts.plan.nodes if facts.presses(node)}
-    for node in sorted(nodes.values(), key=lambda node: node.platform_time or facts.plan.now):
-        schedule = node.schedule
-        asked = (
-            obstacle.because for obstacle in facts.obstacles.get(node.node, ()) if not obstacle.by_itself
-        )
-        because = next(asked, _STAYS)
-        if schedule is not None and schedule.missed:
-            because = f"{schedule.forecast}: {schedule.forecast_words}"
-        said.append((node.node, because))
-    for because, names in by_cause(said).items():
-        yield Entry(_some(names), for_all(names, because), _left(facts, nodes[names[0]]), red=True)
-
-
-def _unguarded(facts: PageFacts) -> Iterator[Entry]:
-    """Yield the nodes with maintenance that nobody guards, with the time that is left for the soonest."""
-    grouped = unguarded(node for node in facts.plan.nodes if not facts.presses(node))
-    for text, nodes in grouped.items():
-        at, left = _soonest(facts, nodes)
-        names = [node.node for node in nodes]
-        red = at is not None and at - facts.plan.now <= SOON
-        yield Entry(_some(names), for_all(names, f"unguarded, {text}"), left, red=red)
-
-
-def _missed(facts: PageFacts) -> Iterator[Entry]:
-    for node in facts.plan.nodes:
-        outcome = node.outcome
-        if outcome is not None and not outcome.result.good:
-            yield Entry(_some([node.node]), outcome.words)
-    for forecast in (CaseForecast.WILL_BE_MISSED, CaseForecast.AT_RISK, CaseForecast.UNKNOWN):
-        said = [
-            (node.node, node.schedule.forecast_words)
-            for node in facts.plan.nodes
-            if node.schedule is not None
-            and node.schedule.forecast is forecast
-            and not (node.schedule.missed and facts.presses(node))
-        ]
-        for because, names in by_cause(said).items():
-            # In mode Observe nothing starts, so nothing is missed either.
-            words = str(forecast).replace("will", "would") if facts.observes else forecast
-            yield Entry(_some(names), f"{words}: {for_all(names, because)}")
-
-
-def _broken(facts: PageFacts) -> Iterator[Entry]:
-    for node in facts.plan.nodes:
-        for hold in node.holds:
-            if hold.code == INTERNAL.code:
-                yield Entry(_some([node.node]), hold.reason)
-    for because, names in on_most(facts.plan).items():
-        yield Entry(_some(names), because)
-
-
-def _unread(facts: PageFacts) -> Iterator[Entry]:
-    """Yield the sources that can't be read; nodes with the same reason share an entry."""
-    said = [(node.node, reason) for node in facts.plan.nodes for reason in node.unknowns]
-    for reason, names in sorted(by_cause(said).items(), key=lambda pair: -len(pair[1])):
-        yield Entry(_some(names), f"{reason}: whether it has maintenance is not known")
-
-
-def _steps(case: PlannedCase) -> Iterator[tuple[datetime, str]]:
-    schedule = case.schedule
-    kinds = ", ".join(case.kinds) or "maintenance"
-    late = schedule.missed and not schedule.by_pods
-    if schedule.planned_start is not None and not (case.begun or late):
-        starts = "a drain would start" if schedule.observed else "the drain starts"
-        yield schedule.planned_start, f"{starts}, for {kinds}"
-    if case.status is not Status.REPORTED and case.not_before is not None:
-        yield case.not_before, f"the platform may start: {kinds}"
-    if schedule.ends is not None and case.begun:
-        yield schedule.ends, "expected back"
 
 
 def _listed(entries: list[Entry], chosen: Collection[str] | None) -> EntryList:

@@ -46,16 +46,12 @@ class MailTransport:
         with smtp_failures(settings.server, *login), self._connected() as server:
             if login:
                 server.login(*login)
-            server.send_message(self._mail(delivery))
+            to = (delivery.recipient,) if delivery.recipient else settings.to
+            mail = mail_of(delivery.title, settings.from_, to, delivery.rest, self._now())
+            if delivery.bad:
+                mail["Importance"] = "high"
+            server.send_message(mail)
         return ""
-
-    def _mail(self, delivery: Delivery) -> EmailMessage:
-        settings = self._settings
-        to = (delivery.recipient,) if delivery.recipient else settings.to
-        mail = mail_of(delivery.title, settings.from_, to, delivery.rest, self._now())
-        if delivery.bad:
-            mail["Importance"] = "high"
-        return mail
 
     def _connected(self) -> smtplib.SMTP:
         settings = self._settings
@@ -132,7 +128,10 @@ class WorkflowMail:
             smtp_failures(settings.host, settings.user.text, settings.password.text),
             smtplib.SMTP(settings.host, settings.port, timeout=self._patience) as server,
         ):
-            encrypted = _encrypted(server)
+            server.ehlo_or_helo_if_needed()
+            encrypted = server.has_extn("starttls")
+            if encrypted:
+                server.starttls(context=ssl.create_default_context())
             if settings.auth:
                 if not encrypted and settings.host not in _LOCAL:
                     why = f"{settings.host} has no STARTTLS, so the password is not sent to it"
@@ -150,12 +149,3 @@ class WorkflowMail:
             return text
 
         server.auth("PLAIN", answer)
-
-
-def _encrypted(server: smtplib.SMTP) -> bool:
-    """Encrypt the connection if the server can, and return whether it can."""
-    server.ehlo_or_helo_if_needed()
-    if not server.has_extn("starttls"):
-        return False
-    server.starttls(context=ssl.create_default_context())
-    return True

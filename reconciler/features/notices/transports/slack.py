@@ -169,7 +169,12 @@ class WorkflowThread:
 
     def send(self, delivery: Delivery) -> str:
         """Post the message into the thread of the period, or into a new one."""
-        thread = self._thread(delivery)
+        seen = self._seen()
+        if seen is not None and seen.holder and _lasts(seen, self._tools.now()):
+            thread = seen.holder
+        else:
+            # The Lease has the new thread before anything is posted there.
+            thread = self._begin(delivery, seen)
         try:
             self._post(delivery.body, thread)
         except ThreadGone:
@@ -177,14 +182,6 @@ class WorkflowThread:
             self._begun = None
             self._post(delivery.body, self._begin(delivery, self._seen()))
         return ""
-
-    def _thread(self, delivery: Delivery) -> str:
-        """Return the thread to continue, or a new one; the Lease has it before anything is posted there."""
-        seen = self._seen()
-        now = self._tools.now()
-        if seen is not None and seen.holder and _lasts(seen, now):
-            return seen.holder
-        return self._begin(delivery, seen)
 
     def _begin(self, delivery: Delivery, seen: LeaseSeen | None) -> str:
         now = self._tools.now()
