@@ -40,7 +40,20 @@ def changes(node: Node, standing: NodeAfterPass, now: datetime, *, wanted: bool)
     A node with a case has all four, a node without a case has none of ours. A condition that another tool has
     set to True belongs to that tool.
     """
-    target = _lifecycle(node, standing) if wanted and standing.open else {}
+    target: dict[str, Condition] = {}
+    if wanted and standing.open:
+        announced = []
+        for event in standing.record.events:
+            when = f" not before {to_text(event.not_before)}" if event.not_before else ""
+            announced.append(f"{event.condition or event.kind.value}{when} ({', '.join(event.sources)})")
+        events = "; ".join(announced)
+        lifecycle = (
+            _planned(standing, events),
+            _in_progress(standing, events, node.condition(IN_PROGRESS)),
+            _draining(standing),
+            _drained(standing),
+        )
+        target = {condition.type: condition for condition in lifecycle}
     there = {each.type: each for each in reversed(node.conditions) if each.type in LIFECYCLE}
     if not target and not there:
         return None
@@ -52,9 +65,13 @@ def changes(node: Node, standing: NodeAfterPass, now: datetime, *, wanted: bool)
         if wish is None:
             if ours:
                 gone.append(kind)
-        elif (have is None or ours or have.status != "True") and not _same(have, wish):
-            moved = have is None or have.status != wish.status
-            put.append(_dated(wish, now.replace(microsecond=0), moved=moved))
+        elif have is None or (
+            (ours or have.status != "True")
+            and (have.status, have.reason, have.message) != (wish.status, wish.reason, wish.message)
+        ):
+            seen = now.replace(microsecond=0)
+            moved = seen if have is None or have.status != wish.status else None
+            put.append(Condition(wish.type, wish.status, wish.reason, wish.message, seen, moved))
     if not put and not gone:
         return None
     return ConditionsWrite(node.name, node.uid, tuple(put), tuple(gone))

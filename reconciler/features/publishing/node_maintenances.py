@@ -7,7 +7,7 @@ compared, so a pass with nothing new to show writes nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
@@ -114,14 +114,17 @@ def changes(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
     can't be read, or the node can't be judged.
     """
     now, prefix = fleet.now.replace(microsecond=0), fleet.settings.keys.prefix
-    left = {one.name: one for one in sorted(existing, key=lambda one: one.name)}
+    left = {
+        maintenance.name: maintenance
+        for maintenance in sorted(existing, key=lambda maintenance: maintenance.name)
+    }
     by_uid: dict[str, dict[str, Maintenance]] = {}
-    for one in left.values():
-        by_uid.setdefault(one.uid, {})[one.name] = one
+    for maintenance in left.values():
+        by_uid.setdefault(maintenance.uid, {})[maintenance.name] = maintenance
     naming = _Naming(prefix, dict(left))
     writes: list[MaintenanceWrite] = []
     unreadable: set[str] = set()
-    for plan in sorted(fleet.plans, key=lambda one: one.node):
+    for plan in sorted(fleet.plans, key=lambda plan: plan.node):
         node = fleet.nodes.get(plan.node)
         if node is None:
             continue
@@ -140,17 +143,27 @@ def changes(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
         for have, wanted in shown:
             if have is not None:
                 left.pop(have.name, None)
-            if have is None or not _alike(have, wanted):
+            if have is None or _comparable(have) != _comparable(wanted):
                 writes.append(MaintenanceWrite(wanted.name, plan.node, prefix, wanted, have is not None))
     old = _expired(left.values(), fleet)
     plans = {fleet.nodes[plan.node].uid: plan for plan in fleet.plans if plan.node in fleet.nodes}
     there = fleet.uids
-    for one in left.values():
-        last = plans.get(one.uid)
-        if one.finished is None and one.uid not in unreadable and not _may_go_on(one, last):
-            ended = _ended(one, last, now, gone=one.uid not in there)
-            writes.append(MaintenanceWrite(one.name, one.node, prefix, ended, exists=True))
-    return ObjectChanges((*writes, *old.writes), (*old.moments, *_closings(fleet)))
+    for maintenance in left.values():
+        last = plans.get(maintenance.uid)
+        # Where a source that reported the event can't be read now, it may go on.
+        silent = last is not None and not set(maintenance.event.sources).isdisjoint(last.silent)
+        if maintenance.finished is None and maintenance.uid not in unreadable and not silent:
+            ended = _ended(maintenance, last, now, gone=maintenance.uid not in there)
+            writes.append(MaintenanceWrite(maintenance.name, maintenance.node, prefix, ended, exists=True))
+
+    # When a window closes on a node that something else holds, only what is shown changes.
+    closings = []
+    for plan in fleet.plans:
+        node = fleet.nodes.get(plan.node)
+        if node is not None and any(event.may_start for event in plan.events):
+            closes = fleet.settings.calendar.at(fleet.now, node.labels).changes_at
+            closings += [closes] if closes is not None else []
+    return ObjectChanges((*writes, *old.writes), (*old.moments, *closings))
 
 
 def deletions(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
@@ -175,11 +188,6 @@ def _deletion(one: Maintenance, fleet: Fleet) -> MaintenanceWrite:
     return MaintenanceWrite(one.name, one.node, fleet.settings.keys.prefix, None, exists=True)
 
 
-def _may_go_on(one: Maintenance, plan: NodePlan | None) -> bool:
-    """Whether a source that reported the event can't be read now. What others can't say does not matter."""
-    return plan is not None and not set(one.event.sources).isdisjoint(plan.silent)
-
-
 def _of_plan(
     plan: NodePlan, node: Node, own: Mapping[str, Maintenance], naming: _Naming, now: datetime
 ) -> tuple[tuple[Maintenance | None, Maintenance], ...]:
@@ -187,12 +195,19 @@ def _of_plan(
 
     No two events share an object, and no event gets the name of an object of another one.
     """
-    living = _living(plan)
-    found = _pairs([live.event for live in living], [one for one in own.values() if one.finished is None])
+    living = [_Live(known(judged.event), judged) for judged in plan.events]
+    recorded = plan.record.events if plan.record is not None and plan.record.open else ()
+    living += [
+        _Live(event, None)
+        for event in recorded
+        if not any(event.matches(judged.event) for judged in plan.events)
+    ]
+    unfinished = [maintenance for maintenance in own.values() if maintenance.finished is None]
+    pairs = _pairs([live.event for live in living], unfinished)
     shown: list[tuple[Maintenance | None, Maintenance]] = []
-    taken = {have.name for have in found.values()}
+    taken = {have.name for have in pairs.values()}
     for position, live in enumerate(living):
-        have = found.get(position)
+        have = pairs.get(position)
         name = have.name if have is not None else naming.free(node, live.event, taken)
         taken.add(name)
         # The same event exists again after it was gone: its object is used again.
@@ -203,16 +218,18 @@ def _of_plan(
 
 def _pairs(events: Sequence[KnownEvent], objects: Sequence[Maintenance]) -> dict[int, Maintenance]:
     """Return the object of each event that has one: first those that agree in most."""
-    found: dict[int, Maintenance] = {}
-    left = {one.name: one for one in objects}
+    pairs: dict[int, Maintenance] = {}
+    left = {maintenance.name: maintenance for maintenance in objects}
     for agree in (_equal, _share_an_id, KnownEvent.matches):
         for position, event in enumerate(events):
-            if position in found:
+            if position in pairs:
                 continue
-            have = next((one for one in left.values() if agree(event, one.event)), None)
+            have = next(
+                (maintenance for maintenance in left.values() if agree(event, maintenance.event)), None
+            )
             if have is not None:
-                found[position] = left.pop(have.name)
-    return found
+                pairs[position] = left.pop(have.name)
+    return pairs
 
 
 def _equal(one: KnownEvent, two: KnownEvent) -> bool:
@@ -253,25 +270,6 @@ class _Naming(Struct, frozen=True):
         return f"{node.name[:_LONGEST_NODE]}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"
 
 
-def _closings(fleet: Fleet) -> Iterator[datetime]:
-    """Yield when a window closes on a node that something else holds: only what is shown changes then."""
-    for plan in fleet.plans:
-        node = fleet.nodes.get(plan.node)
-        if node is not None and any(event.may_start for event in plan.events):
-            closes = fleet.settings.calendar.at(fleet.now, node.labels).changes_at
-            if closes is not None:
-                yield closes
-
-
-def _living(plan: NodePlan) -> list[_Live]:
-    found = [_Live(known(judged.event), judged) for judged in plan.events]
-    held = plan.record.events if plan.record is not None and plan.record.open else ()
-    found += [
-        _Live(old, None) for old in held if not any(old.matches(judged.event) for judged in plan.events)
-    ]
-    return found
-
-
 def _shown(
     live: _Live, plan: NodePlan, node: Node, have: Maintenance | None, name: str, now: datetime
 ) -> Maintenance:
@@ -280,7 +278,10 @@ def _shown(
     reason, message = _why(live, plan, stage)
     # Azure empties the date once it has started.
     date = event.not_before or (have.event.not_before if have else None)
-    duration = _whole(judged.event.duration) if judged else (have.duration if have else None)
+    duration = have.duration if have else None
+    if judged is not None:
+        exact = judged.event.duration
+        duration = timedelta(seconds=int(exact.total_seconds())) if exact is not None else None
     description = _plain(judged.event.cause.description) if judged else (have.description if have else "")
     due = None
     if judged is not None and stage in (Stage.WAITING, Stage.HELD, Stage.CORDONED, Stage.DRAINING):
@@ -292,6 +293,8 @@ def _shown(
         DRAINING: stage is Stage.DRAINING,
         DRAINED: stage in (Stage.DRAINED, Stage.STARTED, Stage.SETTLING) and _is_drained(plan),
     }
+    outcome = _outcome(plan, event, ended=False)
+    flag = {CaseResult.MISSED: MISSED, CaseResult.LATE: LATE}.get(outcome, "") if outcome is not None else ""
     return Maintenance(
         name=name,
         node=node.name,
@@ -303,7 +306,7 @@ def _shown(
         due=due.replace(microsecond=0) if due else None,
         reason=reason,
         message=_plain(message),
-        conditions=_conditions(truths, _flag(_outcome(plan, event, ended=False)), have, now),
+        conditions=_conditions(truths, flag, have, now),
     )
 
 
@@ -311,15 +314,6 @@ def _outcome(plan: NodePlan, event: KnownEvent, *, ended: bool) -> CaseResult | 
     case = plan.ended or plan.record
     found = outcome_of_event(case, event, ended=ended) if case is not None else None
     return found.result if found is not None else None
-
-
-def _flag(result: CaseResult | None) -> str:
-    """Return the condition that shows a bad outcome, empty if it is none."""
-    return {CaseResult.MISSED: MISSED, CaseResult.LATE: LATE}.get(result, "") if result is not None else ""
-
-
-def _whole(duration: timedelta | None) -> timedelta | None:
-    return timedelta(seconds=int(duration.total_seconds())) if duration is not None else None
 
 
 def _plain(text: str) -> str:
@@ -375,10 +369,6 @@ def _conditions(
     return tuple(found)
 
 
-def _alike(have: Maintenance, wanted: Maintenance) -> bool:
-    return _comparable(have) == _comparable(wanted)
-
-
 def _comparable(one: Maintenance) -> Maintenance:
     shown = tuple((condition.type, condition.status) for condition in one.conditions)
     conditions = tuple(Condition(kind, status) for kind, status in shown)
@@ -410,16 +400,11 @@ def _last_stage(one: Maintenance, result: CaseResult | None, now: datetime, *, g
         return Stage.MISSED
     if result is CaseResult.LATE or LATE in flags:
         return Stage.LATE
-    if gone and one.state in _NOT_DRAINED and _took_place(one, now):
-        return Stage.MISSED
+    if gone and one.state in _NOT_DRAINED:
+        # The node is gone because of its event if the date has passed, or if the event takes the VM away.
+        date = one.event.not_before
+        if date <= now if date is not None else one.event.kind in (Kind.PREEMPT, Kind.TERMINATE):
+            return Stage.MISSED
     if one.state not in _DONE:
         return Stage.GONE
     return Stage.CANCELLED if result is CaseResult.CANCELLED else Stage.DONE
-
-
-def _took_place(one: Maintenance, now: datetime) -> bool:
-    """Whether the node of an event is gone because of it: its date has passed, or it takes the VM away."""
-    event = one.event
-    if event.not_before is not None:
-        return event.not_before <= now
-    return event.kind in (Kind.PREEMPT, Kind.TERMINATE)

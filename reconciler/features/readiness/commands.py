@@ -13,15 +13,12 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.outside import cluster_of, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from reconciler.features.readiness.dry_evictions import ask_webhooks
-from reconciler.features.readiness.findings import Readiness
+from reconciler.features.readiness import dry_evictions
 from reconciler.features.readiness.judging import readiness_of
 from reconciler.features.readiness.report import as_markdown, as_text, to_document
 from reconciler.kubernetes.workloads import Volumes
-from reconciler.model.reconciler import Reconciler
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.report.acting import reconciler_value
-from reconciler.settings.schema import Settings
 
 
 @click.command("readiness")
@@ -52,7 +49,16 @@ def readiness(
     It changes nothing in the cluster.
     """
     policy = settings_in_use(config, target, datetime.now(UTC))
-    answer, reconciler = _readiness(target, policy.settings, selector or EVERYTHING, ask=ask_webhooks)
+    with connected(target) as connection:
+        reconciler = reconciler_of(connection, target, policy.settings)
+        answer = readiness_of(
+            cluster_of(connection, target),
+            Volumes(connection),
+            policy.settings,
+            connection.time.now,
+            selector or EVERYTHING,
+            partial(dry_evictions.ask_webhooks, connection) if ask_webhooks else None,
+        )
     if namespace is not None:
         answer = answer.of_namespace(namespace)
     document = policy.named_in({**to_document(answer), "reconciler": reconciler_value(reconciler)})
@@ -62,16 +68,3 @@ def readiness(
     else:
         echo_document(document, output, partial(as_text, answer))
     return int(strict and (answer.stops or answer.unsure))
-
-
-def _readiness(
-    target: Target, settings: Settings, selector: LabelSelector, *, ask: bool
-) -> tuple[Readiness, Reconciler]:
-    with connected(target) as connection:
-        cluster, webhooks = cluster_of(connection, target), partial(ask_webhooks, connection)
-        clock = connection.time.now
-        reconciler = reconciler_of(connection, target, settings)
-        answer = readiness_of(
-            cluster, Volumes(connection), settings, clock, selector, webhooks if ask else None
-        )
-    return answer, reconciler

@@ -7,7 +7,7 @@ budget means that no webhook refused.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
@@ -64,55 +64,38 @@ def ask_webhooks(
             counts.skipped += 1
             continue
         counts.asked += 1
+        seconds_for_one = min(left, ONE)
+        rehearsal = Request(
+            "POST",
+            place_of(pod) / "eviction",
+            query={"dryRun": "All"},
+            body=eviction(pod, {"preconditions": {"uid": pod.uid}, "dryRun": ["All"]}),
+            read_timeout=seconds_for_one,
+            total=seconds_for_one,
+        )
         try:
-            _rehearse(connection, pod, min(left, ONE))
+            connection.send(rehearsal)
         except Unauthorized:
             raise
         except ClusterError as error:
-            _count(counts, pod, error)
+            denial = read_denial(str(error))
+            if denial is not None:
+                counts.refusals.append(
+                    WebhookRefusal(pod.namespace, pod.name, denial.by, denial.words, denial.reached)
+                )
+            elif isinstance(error, Unreachable):
+                counts.silent += 1
+            elif isinstance(error, Forbidden) and error.reason == "Forbidden":
+                # A webhook or a policy names itself, and a namespace that is being deleted has a reason of
+                # its own.
+                counts.denied.setdefault(pod.namespace, error)
+    needs = next((error.needs for error in counts.denied.values()), "")
     return WebhookAnswers(
         asked=counts.asked,
         left=len(pods) - counts.asked - counts.skipped,
         silent=counts.silent,
         refusals=tuple(counts.refusals),
-        needs=_needs(counts.denied),
+        # Of several namespaces, none is named.
+        needs=needs if len(counts.denied) <= 1 else needs.partition(" in ")[0],
         because=next(map(str, counts.denied.values()), ""),
     )
-
-
-def _count(counts: _Counts, pod: Pod, error: ClusterError) -> None:
-    refusal = _refusal(pod, error)
-    if refusal is not None:
-        counts.refusals.append(refusal)
-    elif isinstance(error, Unreachable):
-        counts.silent += 1
-    elif isinstance(error, Forbidden) and error.reason == "Forbidden":
-        # A webhook or a policy names itself, and a namespace that is being deleted has a reason of its own.
-        counts.denied.setdefault(pod.namespace, error)
-
-
-def _needs(denied: Mapping[str, ClusterError]) -> str:
-    """Return the permission that is missing in these namespaces, without a namespace if there are several."""
-    found = next((error.needs for error in denied.values()), "")
-    return found if len(denied) <= 1 else found.partition(" in ")[0]
-
-
-def _rehearse(connection: Connection, pod: Pod, seconds: float) -> None:
-    options = {"preconditions": {"uid": pod.uid}, "dryRun": ["All"]}
-    connection.send(
-        Request(
-            "POST",
-            place_of(pod) / "eviction",
-            query={"dryRun": "All"},
-            body=eviction(pod, options),
-            read_timeout=seconds,
-            total=seconds,
-        )
-    )
-
-
-def _refusal(pod: Pod, error: ClusterError) -> WebhookRefusal | None:
-    denial = read_denial(str(error))
-    if denial is None:
-        return None
-    return WebhookRefusal(pod.namespace, pod.name, denial.by, denial.words, denial.reached)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from reconciler.drain import Action, PodDeleteStatus
-from reconciler.drain.refusal import Refusal, never_ends, refusal
+from reconciler.drain.refusal import never_ends, refusal
 from reconciler.drain.rules import others_word, own_word
 from reconciler.drain.workloads import serves, workload_of
 from reconciler.model.content import SettingsVersion
@@ -178,7 +178,11 @@ def staying(judged: PodDeleteStatus, policy: Policy, now: datetime) -> Iterator[
         for reason in judged.reasons:
             yield _kept(pod, reason, policy)
     elif judged.spared or _skips_itself(judged, policy):
-        yield _skipped(judged, policy)
+        because = f"{'; '.join(judged.reasons)}, so it stays on the node and goes down with it"
+        own = own_word(pod, policy.order.options.prefix) is not None
+        where = "Remove this from the pod" if own else "Change the rule in drain.skipPods or drain.rules"
+        remedy = f"{where}, so that a drain evicts it."
+        yield PodFinding(pod, FindingCode.SKIPPED, Severity.OUTAGE, because, remedy, judged.reasons)
     elif judged.action is Action.WAIT and pod.deleting_until is None:
         yield _waits(judged, policy)
     elif judged.action is Action.WAIT:
@@ -206,14 +210,6 @@ def _skips_itself(judged: PodDeleteStatus, policy: Policy) -> bool:
     return any(reason.startswith(word[1]) for reason in judged.reasons)
 
 
-def _skipped(judged: PodDeleteStatus, policy: Policy) -> PodFinding:
-    because = f"{'; '.join(judged.reasons)}, so it stays on the node and goes down with it"
-    own = own_word(judged.pod, policy.order.options.prefix) is not None
-    remedy = "Remove this from the pod" if own else "Change the rule in drain.skipPods or drain.rules"
-    remedy += ", so that a drain evicts it."
-    return PodFinding(judged.pod, FindingCode.SKIPPED, Severity.OUTAGE, because, remedy, judged.reasons)
-
-
 def _waits(judged: PodDeleteStatus, policy: Policy) -> PodFinding:
     word = own_word(judged.pod, policy.order.options.prefix)
     who = word[1] if word is not None else others_word(judged.pod)
@@ -237,6 +233,7 @@ def leaving(
         return
     order = policy.order
     refused = refusal(pod, covering, prefix=order.options.prefix, restart_singletons=order.restart_singletons)
+    restarts = refused is not None and refused.code is FindingCode.SINGLETON
     if refused is not None:
         yield PodFinding(
             pod, refused.code, refused.severity, refused.because, refused.remedy, refused.budgets
@@ -245,10 +242,6 @@ def leaving(
         because = "it has no controller, so nothing creates it again after its eviction"
         remedy = "Give it a controller such as a Deployment."
         yield PodFinding(pod, FindingCode.UNMANAGED, Severity.OUTAGE, because, remedy)
-    elif siblings == 1 and serves(workload_of(pod)) and not _restarts(refused):
+    elif siblings == 1 and serves(workload_of(pod)) and not restarts:
         because = "it is the only pod of its workload, so its eviction interrupts the service"
         yield PodFinding(pod, FindingCode.SINGLETON, Severity.NOTICE, because, "Run at least two replicas.")
-
-
-def _restarts(refused: Refusal | None) -> bool:
-    return refused is not None and refused.code is FindingCode.SINGLETON

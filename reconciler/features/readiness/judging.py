@@ -132,17 +132,14 @@ def _reasons(node: Node, said: Instructions, settings: Settings, kind: Kind) -> 
         remedy = f"{resume_command(word.scope, 'NODE')} ends it, and the deadline of an event does."
         yield PeopleCode.DEFERRAL, f"deferred {word}", remedy, word.until
     policy = settings.policies(node.labels)[kind, ""]
-    if policy is None or not policy.approval or _is_approved(said, kind):
+    events = said.approval.events if said.approval is not None else ()
+    approved = any(event.kind.severity >= kind.severity for event in events)
+    if policy is None or not policy.approval or approved:
         return
     because = f"a drain for a {kind} waits for a person to approve it"
     if policy.approval_missing is ApprovalMissing.PROCEED:
         because = f"{because}, until its deadline"
     yield PeopleCode.APPROVAL, because, "reconciler approve NODE approves it once it is announced.", None
-
-
-def _is_approved(said: Instructions, kind: Kind) -> bool:
-    found = said.approval
-    return found is not None and any(known.kind.severity >= kind.severity for known in found.events)
 
 
 _REMEDY = "Add nodes on which they can run, or spread the pods over more nodes."
@@ -242,25 +239,34 @@ def judge_nodes(
         unsure |= bool(problems)
     if len(selected) > len(chosen):
         notes.append(f"nodes that the settings do not manage are left out: {len(selected) - len(chosen)}")
-    notes += _about_room(around.shelter)
+    unreadable = around.shelter.unreadable
+    if unreadable:
+        first = limits.text(unreadable[0], _LONGEST)
+        notes.append(
+            f"left out of the search for room: {len(unreadable)} quantities that can't be read, such as "
+            f"{first}"
+        )
+    if around.shelter.exhausted:
+        notes.append(
+            "room on other nodes was not checked for all pods, because there are too many different ones"
+        )
     names = tuple(node.name for node in chosen)
     pods = sum(len(here.get(name, ())) for name in names)
     people = kept_by_people(chosen, seen.holds, settings, KIND, now)
     return Judgement(names, pods, tuple(found), tuple(going), tuple(notes), unsure, people)
 
 
-def _about_room(shelter: Shelter) -> Iterator[str]:
-    if shelter.unreadable:
-        count, first = len(shelter.unreadable), limits.text(shelter.unreadable[0], _LONGEST)
-        yield f"left out of the search for room: {count} quantities that can't be read, such as {first}"
-    if shelter.exhausted:
-        yield "room on other nodes was not checked for all pods, because there are too many different ones"
-
-
 def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[list[PodFinding], list[Pod]]:
     """Return what is found about the pods of a node, and the pods that a drain would evict."""
-    policy = _policy(node, around)
-    namespaces = around.seen.namespaces
+    settings, namespaces = around.settings, around.seen.namespaces
+    snapshot = Snapshot((), for_settings=ReadForSettings(namespaces))
+    order = drain_order(node, _EVENTS, around.now, settings, snapshot)
+    policies = settings.policies(node.labels)
+    policy = Policy(
+        order=replace(order, options=replace(order.options, refusals=REFUSALS)),
+        evict_empty_dir=evicting_setting(_EVENTS, policies, "empty_dir"),
+        evict_unmanaged=evicting_setting(_EVENTS, policies, "unmanaged_pods"),
+    )
     found: list[PodFinding] = []
     going: list[Pod] = []
     moving: list[Pod] = []
@@ -281,18 +287,6 @@ def _judge_node(node: Node, pods: list[Pod], around: _Circumstances) -> tuple[li
     found += around.shelter.homeless(node.name, moving)
     found += stuck(found, around.budgets)
     return found, going
-
-
-def _policy(node: Node, around: _Circumstances) -> Policy:
-    settings = around.settings
-    snapshot = Snapshot((), for_settings=ReadForSettings(around.seen.namespaces))
-    order = drain_order(node, _EVENTS, around.now, settings, snapshot)
-    policies = settings.policies(node.labels)
-    return Policy(
-        order=replace(order, options=replace(order.options, refusals=REFUSALS)),
-        evict_empty_dir=evicting_setting(_EVENTS, policies, "empty_dir"),
-        evict_unmanaged=evicting_setting(_EVENTS, policies, "unmanaged_pods"),
-    )
 
 
 def in_turn(pods: Iterable[Pod]) -> tuple[Pod, ...]:
@@ -318,9 +312,15 @@ def summed_up(
 ) -> Readiness:
     """Return the whole answer. `answers` are those of webhooks, None if they were not asked."""
     asked = answers or WebhookAnswers()
-    found = (*judged.found, *_refused(judged, asked.refusals))
-    workloads = sorted(_by_workload(found), key=_place)
-    blocking = (one for one in found if one.severity is Severity.BLOCKS)
+    findings = (*judged.found, *_refused(judged, asked.refusals))
+    workloads = sorted(_by_workload(findings), key=_place)
+    blocking = (finding for finding in findings if finding.severity is Severity.BLOCKS)
+    notes = list(judged.notes)
+    if answers is not None:
+        left = f", and not about {answers.left} more" if answers.left else ""
+        notes.append(f"webhooks were asked about evictions of pods: {answers.asked}{left}")
+    if asked.silent:
+        notes.append(f"no answer to {asked.silent} dry-run evictions: it is not known what webhooks refuse")
     unseen = seen.unseen
     if asked.needs:
         follows = "whether they refuse evictions is not known"
@@ -330,9 +330,9 @@ def summed_up(
         kind=KIND.value,
         nodes=len(judged.nodes),
         pods=judged.pods,
-        blocked=tuple(sorted({one.pod.node for one in blocking})),
+        blocked=tuple(sorted({finding.pod.node for finding in blocking})),
         workloads=tuple(workloads),
-        notes=(*judged.notes, *(_about_webhooks(answers) if answers is not None else ())),
+        notes=tuple(notes),
         unseen=unseen,
         unsure=judged.unsure or bool(asked.needs or asked.silent),
         time_zone=settings.time_zone.key,
@@ -346,49 +346,42 @@ def _place(one: WorkloadFindings) -> tuple[int, int, Workload]:
     return one.severity.rank, -max(len(finding.pods) for finding in worst), one.workload
 
 
-def _by_workload(found: Iterable[PodFinding]) -> Iterator[WorkloadFindings]:
+def _by_workload(of_pods: Iterable[PodFinding]) -> Iterator[WorkloadFindings]:
     grouped: dict[Workload, dict[_Key, list[PodFinding]]] = {}
-    for one in found:
-        of_workload = grouped.setdefault(workload_of(one.pod), {})
-        of_workload.setdefault((one.code, one.about), []).append(one)
+    for finding in of_pods:
+        of_workload = grouped.setdefault(workload_of(finding.pod), {})
+        of_workload.setdefault((finding.code, finding.about), []).append(finding)
     for workload, groups in grouped.items():
-        findings = sorted((_finding(same) for same in groups.values()), key=lambda one: one.severity.rank)
+        findings = [
+            Finding(
+                same[0].code,
+                same[0].severity,
+                same[0].because,
+                same[0].remedy,
+                pods=tuple(sorted({finding.pod.name for finding in same})),
+                nodes=tuple(sorted({finding.pod.node for finding in same})),
+                about=same[0].about,
+            )
+            for same in groups.values()
+        ]
+        findings.sort(key=lambda finding: finding.severity.rank)
         yield WorkloadFindings(workload, tuple(findings))
-
-
-def _finding(same: list[PodFinding]) -> Finding:
-    first = same[0]
-    return Finding(
-        first.code,
-        first.severity,
-        first.because,
-        first.remedy,
-        pods=tuple(sorted({one.pod.name for one in same})),
-        nodes=tuple(sorted({one.pod.node for one in same})),
-        about=first.about,
-    )
 
 
 def _refused(judged: Judgement, refusals: Iterable[WebhookRefusal]) -> Iterator[PodFinding]:
     pods = {(pod.namespace, pod.name): pod for pod in judged.going}
-    for one in refusals:
-        pod = pods.get((one.namespace, one.pod))
+    for refusal in refusals:
+        pod = pods.get((refusal.namespace, refusal.pod))
         if pod is None:
             continue
-        if one.reached:
-            because = f"{one.webhook} refuses its eviction: {one.message}"
+        webhook, message = refusal.webhook, refusal.message
+        if refusal.reached:
+            because = f"{webhook} refuses its eviction: {message}"
             remedy = "Ask the owner of the webhook or policy why, and exclude evictions by drains from it."
         else:
-            because = f"{one.webhook} can't be called, so the API server refuses its eviction: {one.message}"
+            because = f"{webhook} can't be called, so the API server refuses its eviction: {message}"
             remedy = "Repair the webhook, or set its failurePolicy to Ignore."
-        yield PodFinding(pod, FindingCode.WEBHOOK, Severity.BLOCKS, because, remedy, (one.webhook,))
-
-
-def _about_webhooks(answers: WebhookAnswers) -> Iterator[str]:
-    left = f", and not about {answers.left} more" if answers.left else ""
-    yield f"webhooks were asked about evictions of pods: {answers.asked}{left}"
-    if answers.silent:
-        yield f"no answer to {answers.silent} dry-run evictions: it is not known what webhooks refuse"
+        yield PodFinding(pod, FindingCode.WEBHOOK, Severity.BLOCKS, because, remedy, (webhook,))
 
 
 def readiness_of(

@@ -163,19 +163,14 @@ def as_text(readiness: Readiness, width: int | None = None) -> str:
             places = {_place(finding) for finding in workload.findings}
             where = places.pop() if len(places) == 1 else ""
             lines += ["", f"{_title(workload)}{f': {where}' if where else ''}"]
-            lines += _rows(workload, everywhere=bool(where))
+            for finding in workload.findings:
+                lines.append(row(finding.severity.value, finding.because))
+                lines += [] if where else [row("where", _place(finding))]
+                if not workload.workload.kind:
+                    lines.append(row("pods", first_of(finding.pods, _NAMED)))
+                lines.append(row("remedy", finding.remedy))
     lines += ["", *rest] if (rest := _more(readiness.workloads, "workload")) else []
     return shown(lines, ZoneInfo(readiness.time_zone), width)
-
-
-def _rows(workload: WorkloadFindings, *, everywhere: bool) -> Iterator[str]:
-    for finding in workload.findings:
-        yield row(finding.severity.value, finding.because)
-        if not everywhere:
-            yield row("where", _place(finding))
-        if not workload.workload.kind:
-            yield row("pods", first_of(finding.pods, _NAMED))
-        yield row("remedy", finding.remedy)
 
 
 def as_markdown(readiness: Readiness) -> str:
@@ -191,16 +186,16 @@ def as_markdown(readiness: Readiness) -> str:
         lines += ["", f"## {_PEOPLE}", "", *markdown_table(("", "nodes", "because", "remedy"), cells)]
         lines += ["", *map(safe.markdown, rest)] if (rest := _more(readiness.people, "reason")) else []
     for severity, workloads in _sections(readiness):
-        rows = (_cells(workload, finding) for workload in workloads for finding in workload.findings)
+        rows = []
+        for workload in workloads:
+            for finding in workload.findings:
+                pods = "" if workload.workload.kind else f": {first_of(finding.pods, _NAMED)}"
+                where = f"{_place(finding)}{pods}"
+                rows.append((_title(workload), where, finding.because, finding.remedy))
         heads = ("workload", "pods", "because", "remedy")
         lines += ["", f"## {_MEANINGS[severity]}", "", *markdown_table(heads, rows)]
     lines += ["", *map(safe.markdown, rest)] if (rest := _more(readiness.workloads, "workload")) else []
     return markdown_page(lines, ZoneInfo(readiness.time_zone))
-
-
-def _cells(workload: WorkloadFindings, finding: Finding) -> tuple[str, ...]:
-    pods = "" if workload.workload.kind else f": {first_of(finding.pods, _NAMED)}"
-    return _title(workload), f"{_place(finding)}{pods}", finding.because, finding.remedy
 
 
 def readiness_part(readiness: Readiness) -> ReadinessPart:

@@ -53,7 +53,10 @@ class Mounts:
         names = self.nodes_for(pod)
         if names is None:
             return None
-        reach = self._reach_of(names)
+        reach = self._reach.get(names)
+        if reach is None:
+            zones = frozenset(self._nodes[name].zone for name in names)
+            reach = self._reach[names] = _Reach(names & self._usable, zones)
         if not reach.usable or reach.usable == {pod.node}:
             because = "no other node in service can mount its volumes, so it can't run until the node is back"
             remedy = "Use storage that other nodes can mount, or keep a replica of the data on another node."
@@ -63,12 +66,6 @@ class Mounts:
             remedy = "Keep room for it in the zone, or use storage that all zones can mount."
             return PodFinding(pod, FindingCode.VOLUME_ZONE, Severity.NOTICE, because, remedy)
         return None
-
-    def _reach_of(self, names: Names) -> _Reach:
-        if names not in self._reach:
-            zones = frozenset(self._nodes[name].zone for name in names)
-            self._reach[names] = _Reach(names & self._usable, zones)
-        return self._reach[names]
 
     def _names(self, affinity: Terms) -> Names:
         known = self._matching.get(affinity)
@@ -184,8 +181,15 @@ class Shelter:
                 self.unreadable.append(f"{pod.key}: {error}")
         taken: dict[str, Counter[str]] = {}
         lost: list[PodFinding] = []
-        for pod, needs in sorted(sized, key=lambda one: (-one[1]["cpu"], -one[1]["memory"], one[0].key)):
-            shape = _shape(pod, needs, self._mounts.nodes_for(pod))
+        largest = sorted(sized, key=lambda pair: (-pair[1]["cpu"], -pair[1]["memory"], pair[0].key))
+        for pod, needs in largest:
+            placement = pod.placement or Placement()
+            shape = _Shape(
+                tuple(sorted((resource, math.ceil(amount * _NANO)) for resource, amount in needs.items())),
+                tuple(sorted(placement.node_selector.items())),
+                (placement.affinity, placement.tolerations),
+                self._mounts.nodes_for(pod),
+            )
             place = self._place(pod, shape, node, taken)
             if place is not None:
                 taken.setdefault(place.name, Counter()).update(dict(shape.amounts))
@@ -251,14 +255,4 @@ def _fits(amounts: Amounts, free: Mapping[str, int], taken: Mapping[str, int]) -
     return all(
         amount <= 0 or free.get(resource, 0) - taken.get(resource, 0) >= amount
         for resource, amount in amounts
-    )
-
-
-def _shape(pod: Pod, needs: Mapping[str, Fraction], mounts: frozenset[str] | None) -> _Shape:
-    placement = pod.placement or Placement()
-    return _Shape(
-        tuple(sorted((resource, math.ceil(amount * _NANO)) for resource, amount in needs.items())),
-        tuple(sorted(placement.node_selector.items())),
-        (placement.affinity, placement.tolerations),
-        mounts,
     )
