@@ -1,4 +1,4 @@
-"""The few figures of the agent, as the text that Prometheus reads. It needs the standard library only."""
+"""The few figures of the agent, in the text format of metrics. It needs the standard library only."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 If another annotation allows it, the agent also asks Azure to start an event.
 
 It runs on every node. So it imports almost only the standard library (25 MiB in total), writes only changes,
-and sends no heartbeat: its readiness shows whether it runs and IMDS answers.
+and sends no heartbeat: its readiness probe shows whether it runs and IMDS answers.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Arguments:
 
 
 class Health:
-    """Whether the agent works. The loop writes it, the readiness thread reads it."""
+    """Whether the agent works. The loop writes it, the thread of probes reads it."""
 
     def __init__(self) -> None:
         """Start as not ready."""
@@ -331,7 +331,7 @@ def main(argv: list[str] | None = None) -> int:
     health = Health()
     if arguments.listen is not None:
         try:
-            _serve_readiness(arguments.listen, health)
+            _serve_probes(arguments.listen, health)
         except (OSError, NoThread) as error:
             address = place_of(arguments.listen)
             _log(LogEvent.CANNOT_LISTEN, Level.ERROR, address=address, because=str(error))
@@ -345,7 +345,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(step: Callable[[], float], health: Health, stop: threading.Event) -> None:
-    """Run steps until `stop` is set. An unexpected error of a step is logged and shown by the readiness.
+    """Run steps until `stop` is set. An unexpected error of a step is logged, and the probe shows it.
 
     MemoryError ends the process, so that the kubelet starts it again.
     """
@@ -454,7 +454,7 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _serve_readiness(address: tuple[str, int], health: Health) -> None:
+def _serve_probes(address: tuple[str, int], health: Health) -> None:
     """Answer probes in a thread, which ends with the process. OSError if the address can't be used."""
     server = HealthServer(
         address,

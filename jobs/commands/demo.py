@@ -183,7 +183,7 @@ class Story(Struct, frozen=True):
     def standing(self, plan: NodePlan, labels: Mapping[str, str], now: datetime) -> tuple[Sentence, ...]:
         """Return what holds the node, and which of its events are ignored."""
         codes = {hold.code for hold in plan.holds}
-        # One sentence says why a node is still cordoned: its events come before its readiness.
+        # One sentence says why a node is still cordoned. Events say more than that it is not Ready.
         skipped = node_ready.name if events_gone.name in codes else ""
         found = [
             Sentence(WAITS, *self._hold(hold, plan, labels, now))
@@ -298,7 +298,7 @@ class _Demo:
         self._quiet: dict[str, datetime] = {}
         self._passes = self._drained = self._stopped = 0
         self.observers = Observers()
-        self._world.history = self.observers
+        self._world.ended = self.observers
 
     @property
     def now(self) -> datetime:

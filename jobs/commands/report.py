@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.by_hand import check_nodes
-from jobs.runtime.destinations import STDOUT, Destination, check, deliver
+from jobs.runtime.destinations import MEDIA_TYPES, STDOUT, TEXT, Destination, check, deliver
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import echo, in_form, width
@@ -101,8 +101,10 @@ def command(
         )
     see = partial(_seen, config, target, limit, namespace, way, given)
     if way.every is not None:
-        if way.output in FORMS or way.out or any(given.values()):
-            raise click.UsageError("--watch prints to stdout; leave out --out, -o html and metrics")
+        others = [f"-o {way.output}"] * (way.output in FORMS) + ["--out"] * bool(way.out)
+        others += [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+        if others:
+            raise click.UsageError(f"--watch prints to stdout; leave out {', '.join(others)}")
         return show(lambda: _made(see(), way), way.every)
     check(way.out)
     seen = see()
@@ -110,7 +112,9 @@ def command(
     if not way.out or STDOUT in way.out:
         shown.echo()
     first = "".join(f"{line.text}\n" for line in shown.first)
-    deliver(way.out, f"{first}{shown.text}", way.output, target)
+    form = FORMS.get(way.output)
+    media_type = form.media_type if form is not None else MEDIA_TYPES.get(way.output, TEXT)
+    deliver(way.out, f"{first}{shown.text}", media_type, target)
     return seen.policy.exit_code
 
 
@@ -145,7 +149,7 @@ def _seen(
         # Such a form has no first line.
         first = (policy.defaults,) if form is not None and policy.defaults else ()
         plan = replace(plan, notes=(*first, *plan.notes, *notes))
-        text = form(replace(reported, plan=plan)) if form is not None else ""
+        text = form.text_of(replace(reported, plan=plan)) if form is not None else ""
     check_nodes(limit.names, {node.name for node in examination.snapshot.nodes})
     limit = limit.on(examination.snapshot.nodes)
     if namespace is not None:

@@ -242,7 +242,7 @@ class Acting:
             outside,
             notifier=OnceBeside(notifier, outside.beside),
             outbox=next((outbox for outbox in outboxes if outbox is not None), None),
-            history=self,
+            ended=self,
             itself=self._itself,
             reconciler=replace(
                 acting_now(self._wiring.connection, self.settings, self._clock.now()),
@@ -367,7 +367,7 @@ class OpenCases:
         }
         ended = []
         for last in gone:
-            what = f"node {last.node}: its case is not in the history"
+            what = f"node {last.node}: its ended case is not kept"
             case, _ = guarded(what, partial(ended_case, last, plan.now, deleted=True), None)
             ended += [case] if case is not None else []
         return tuple(ended)

@@ -1,4 +1,4 @@
-"""Lines of cases that have ended, in a file of `--history` or in a log of `serve`."""
+"""Lines of cases that have ended, in a file of their own or in a log of `serve`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BrokenLine(Struct, frozen=True):
         return f"{self.file}:{self.number}: {self.because}"
 
 
-class HistoryLines:
+class CaseLines:
     """What the lines of some files say. Lines of other events are skipped.
 
     A case may have several lines, because a pass that was killed, or could not close the case, writes it
@@ -114,7 +114,7 @@ def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
         yield None
 
 
-def read_case_lines(path: Path, lines: HistoryLines, too_many: str) -> None:
+def read_case_lines(path: Path, lines: CaseLines, too_many: str) -> None:
     """Read a file, `-` for stdin; `click.FileError` if it can't be read.
 
     `too_many` is the usage error where it has more cases than are kept in memory.

@@ -26,12 +26,14 @@ LARGEST = 1_048_576
 _SECONDS = 30.0
 """How long an address may take to answer."""
 
-_TYPES = {
+MEDIA_TYPES = {
     "json": "application/json",
     "yaml": "application/yaml",
     "markdown": "text/markdown; charset=utf-8",
-    "html": "text/html; charset=utf-8",
 }
+"""The media type of a report, by the value of `--output`; of all others it is TEXT."""
+
+TEXT = "text/plain; charset=utf-8"
 
 
 def check(destinations: Sequence[Destination]) -> None:
@@ -41,8 +43,8 @@ def check(destinations: Sequence[Destination]) -> None:
             check_output(place)
 
 
-def deliver(destinations: Sequence[Destination], text: str, output: str, target: Target) -> None:
-    """Write the text, which is in this form, to all of these but stdout.
+def deliver(destinations: Sequence[Destination], text: str, media_type: str, target: Target) -> None:
+    """Write the text, which is of this type, to all of these but stdout.
 
     What can't be written keeps nothing from the others. Raises OutputError that names each such one.
     """
@@ -55,7 +57,7 @@ def deliver(destinations: Sequence[Destination], text: str, output: str, target:
             case ConfigMapName():
                 write = partial(_to_config_map, place, text, target)
             case _:
-                write = partial(_post, place, text, _TYPES.get(output, "text/plain; charset=utf-8"))
+                write = partial(_post, place, text, media_type)
         try:
             if place != STDOUT:
                 write()
@@ -88,7 +90,7 @@ def _to_config_map(name: ConfigMapName, text: str, target: Target) -> None:
         raise OutputError(f"{name}: can't be written: {error}") from error
 
 
-def _post(url: str, text: str, content_type: str) -> None:
+def _post(url: str, text: str, media_type: str) -> None:
     from urllib3.exceptions import HTTPError
 
     from reconciler.http.bounded import BoundedClient, Bounds
@@ -97,7 +99,7 @@ def _post(url: str, text: str, content_type: str) -> None:
     where = f"--out {urlsplit(url).scheme}://{urlsplit(url).hostname}"
     client = BoundedClient("report")
     try:
-        body, headers = text.encode(), {"Content-Type": content_type}
+        body, headers = text.encode(), {"Content-Type": media_type}
         answer = client.send("POST", url, Bounds(_SECONDS), body=body, headers=headers)
     except (HTTPError, OSError, ValueError) as error:
         raise OutputError(f"{where}: no answer ({type(error).__name__})") from error

@@ -127,7 +127,10 @@ def _plain(value: object) -> str:
 
 
 class LogEvent(StrEnum):
-    """What a line is about, as its field `event`; docs/operating.md and docs/agent.md describe each one."""
+    """What a line is about, as its field `event`; docs/operating.md and docs/agent.md describe each one.
+
+    A feature has those of its own beside the rest of it.
+    """
 
     # Both
     LISTENING = "listening"
@@ -139,7 +142,6 @@ class LogEvent(StrEnum):
     FAILED = "failed"
     LATER = "later"
     CASE = "case"
-    HISTORY_FAILED = "cannot write the history"
     LEADING = "leading"
     GAVE_BACK = "lock given back"
     TWO_RECONCILERS = "another reconciler acts on the same nodes"
@@ -216,7 +218,7 @@ def log_line(event: str, level: str = Level.INFO, **fields: object) -> str:
     return to_line({"at": now, "level": str(level), "event": str(event), **fields})
 
 
-def write_events(event: LogEvent, *fields: Mapping[str, object], level: str = Level.INFO) -> None:
+def write_events(event: str, *fields: Mapping[str, object], level: str = Level.INFO) -> None:
     """Write a line about an event for each of these fields, unless the level is below that of the log."""
     if level not in _below:
         write_lines(*(log_line(event, level, **each) for each in fields))

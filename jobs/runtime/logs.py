@@ -63,7 +63,7 @@ class PassLog:
         self._trouble = ""
 
     @staticmethod
-    def write(event: LogEvent, *, level: str = Level.INFO, **fields: Any) -> None:
+    def write(event: str, *, level: str = Level.INFO, **fields: Any) -> None:
         """Write one line."""
         write_events(event, fields, level=level)
 
@@ -127,11 +127,6 @@ class PassLog:
     def cases(ended: Iterable[EndedCase]) -> None:
         """Log cases that have ended."""
         write_events(LogEvent.CASE, *map(to_fields, ended))
-
-    @staticmethod
-    def history_failed(because: str) -> None:
-        """Log that cases can't be appended to the file of the history; they are in the log."""
-        PassLog.write(LogEvent.HISTORY_FAILED, level=Level.ERROR, because=because)
 
     @staticmethod
     def settings_loaded(settings: Settings, cluster: str) -> None:

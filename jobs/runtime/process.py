@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reconciler.model import snapshot
     from reconciler.model.drains import DrainOrder, DrainProgress
     from reconciler.model.ended_case import EndedCase
+    from reconciler.model.findings import KnownFindings
     from reconciler.model.hooks import HookRunner
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
         Outbox,
         PrometheusReader,
     )
-    from reconciler.model.readiness import KnownReadiness
     from reconciler.model.workflow import ShuffleRow
     from reconciler.settings.schema import Settings
 
@@ -388,6 +388,13 @@ class Reported(Struct, frozen=True):
     target: Target
 
 
+class ReportForm(Struct, frozen=True):
+    """A form of a report that shows the whole fleet: what makes the text, and its media type."""
+
+    text_of: Callable[[Reported], str]
+    media_type: str
+
+
 class Process(Struct, frozen=True):
     """What a feature gives to a process.
 
@@ -398,9 +405,10 @@ class Process(Struct, frozen=True):
     machine provider. `calendars` reads calendars, those in objects only with a connection.
 
     `own_pod` returns what writes an Event on our own Pod, with moments in this zone, and whether it was
-    written. `by_hand` writes the Events of a person's commands. `readiness` returns what is known of it, read
-    at once on a connection, or else in a thread of its own. `forms` are forms of a report that show the whole
-    fleet, `notes` what a report says besides. `config_maps` are those that it makes in our namespace.
+    written. `by_hand` writes the Events of a person's commands. `findings` returns what is known of what
+    would keep nodes from a drain, read at once on a connection, or else in a thread of its own. `forms` are
+    those of a report, by the value of `--output`, `notes` what a report says besides. `config_maps` are those
+    that it makes in our namespace.
     """
 
     options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
@@ -411,8 +419,8 @@ class Process(Struct, frozen=True):
     calendars: Callable[[Connection | None], CalendarReader] | None = None
     own_pod: Callable[[Connection, snapshot.Self], Callable[[Notice, tzinfo], bool]] | None = None
     by_hand: Callable[[Connection, tzinfo], EventWriter] | None = None
-    readiness: Callable[[Target, Connection | None], Callable[[Settings], KnownReadiness]] | None = None
-    forms: Mapping[str, Callable[[Reported], str]] = field(default_factory=dict)
+    findings: Callable[[Target, Connection | None], Callable[[Settings], KnownFindings]] | None = None
+    forms: Mapping[str, ReportForm] = field(default_factory=dict)
     notes: Callable[[Reported], tuple[str, ...]] | None = None
     config_maps: tuple[str, ...] = ()
 

@@ -13,11 +13,11 @@ from reconciler.drain.refusal import FITS_NOWHERE, STUCK_AFTER, BudgetIndex, Ref
 from reconciler.drain.room import Elsewhere, room
 from reconciler.drain.workloads import disrupted, owned_by, owner_of
 from reconciler.model.drains import Behavior, Blocker, DrainOrder
+from reconciler.model.findings import Severity
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.readiness import Severity
 from reconciler.model.schedule import DrainObstacle, ObstacleCode
 from reconciler.model.values import replace
 

@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from reconciler.drain.workloads import workload_of
 from reconciler.model import limits
+from reconciler.model.findings import FindingCode, Severity
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.readiness import FindingCode, Severity
 from reconciler.model.selector import Operator
 from reconciler.model.values import replace
 

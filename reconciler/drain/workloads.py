@@ -22,8 +22,8 @@ import re
 from collections.abc import Iterable
 
 from reconciler.model import limits
+from reconciler.model.findings import Workload
 from reconciler.model.pod import Pod
-from reconciler.model.readiness import Workload
 
 _JOB_SET = "jobset.sigs.k8s.io/jobset-name"
 _LEADER_WORKER_SET = "leaderworkerset.sigs.k8s.io/name"

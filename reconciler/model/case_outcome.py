@@ -18,7 +18,7 @@ CANCELLED = "cancelled: the event did not start"
 
 
 class InTime(StrEnum):
-    """Whether a node was drained in time. Lines of the history show the values."""
+    """Whether a node was drained in time. Lines of a log show the values."""
 
     YES = "yes"
     NO = "no"

@@ -1,4 +1,4 @@
-"""A case that has ended, as the history keeps it, and as the fields of one line of it."""
+"""A case that has ended, and the fields of its line in a log."""
 
 from __future__ import annotations
 

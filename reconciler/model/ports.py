@@ -198,7 +198,7 @@ class Notifier(Protocol):
         """
 
 
-class CaseHistory(Protocol):
+class EndedCases(Protocol):
     """Keeps the cases that have ended. Nothing waits for it, and nothing depends on it."""
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
@@ -456,7 +456,7 @@ class Outside(Struct, frozen=True, kw_only=True):
 class WritableOutside(Outside, frozen=True, kw_only=True):
     """What a pass reads and changes: every writer checks the lock first.
 
-    `history` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them. Writes of
+    `ended` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them. Writes of
     different nodes go through `side_by_side`.
     """
 
@@ -465,7 +465,7 @@ class WritableOutside(Outside, frozen=True, kw_only=True):
     notifier: Notifier
     machines: Machines | None = None
     hooks: HookRunner | None = None
-    history: CaseHistory | None = None
+    ended: EndedCases | None = None
     outbox: Outbox | None = None
     side_by_side: SideBySide = one_by_one
 

@@ -76,10 +76,8 @@ BUDGETS = "PodDisruptionBudgets"
 NAMESPACES = "the namespaces"
 """What a preview needs, as `Unseen.what`."""
 
-VOLUMES = "PersistentVolumes"
 LEDGER = "the ledger"
-WEBHOOKS = "the answers of admission webhooks"
-"""What readiness also needs, as `Unseen.what`."""
+"""What every pass needs, as `Unseen.what`."""
 
 _FORBIDDEN = 403
 

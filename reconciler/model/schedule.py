@@ -9,9 +9,9 @@ from enum import StrEnum
 from msgspec import Struct
 
 from reconciler.model.event import Kind
+from reconciler.model.findings import FindingCode
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
-from reconciler.model.readiness import FindingCode
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
@@ -106,7 +106,7 @@ PODS_STAY = "pods stay"
 class ObstacleCode(StrEnum):
     """What keeps a pod on its node or from any other, the worst first.
 
-    Documents show the values; those of readiness agree.
+    Documents show the values; those of findings agree.
     """
 
     BUDGET_NEVER = FindingCode.BUDGET_NEVER.value

@@ -24,7 +24,7 @@ from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import count_of
 from reconciler.model.outcome import DRAIN, STOP_DRAIN, WRITE_LEDGER, ActionKind, Outcome, Place, Result
 from reconciler.model.plan import NodePlan, Notice, NoticeType, Plan, outcome_name
-from reconciler.model.ports import CaseHistory, Drains, Notification, Notifier, Outbox, WritableOutside
+from reconciler.model.ports import Drains, EndedCases, Notification, Notifier, Outbox, WritableOutside
 from reconciler.model.problems import guarded, internal
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.tasks import NotHere
@@ -54,7 +54,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     others = [node for node in plan.nodes if node.node not in late]
     first = [node for node in others if not _waits_for_writes(node)]
     prepared = [node for node in others if _waits_for_writes(node)]
-    _keep(others, plan, outside.history)
+    _keep(others, plan, outside.ended)
     begun = (
         *_stop_drains(plan, outside.drainer),
         *_write_nodes(first, outside, refused),
@@ -65,7 +65,7 @@ def act(plan: Plan, outside: WritableOutside) -> tuple[Outcome, ...]:
     # No drain waits for what comes from here on: a notice may take seconds.
     untold = _notify(plan, sender, lambda node: node.todo.pending, ())
     put_off = tuple(_put_off(closing, untold, refused))
-    _keep([node for node in closing if node.node not in refused], plan, outside.history)
+    _keep([node for node in closing if node.node not in refused], plan, outside.ended)
     done = (
         *_write_nodes(closing, outside, refused),
         # Clouds answer slowly, too.
@@ -91,20 +91,18 @@ def _put_off(closing: Iterable[NodePlan], untold: Collection[str], refused: set[
             yield Outcome(node.node, outcome_name(node), Result.LATER, why)
 
 
-def _keep(nodes: Iterable[NodePlan], plan: Plan, history: CaseHistory | None) -> None:
+def _keep(nodes: Iterable[NodePlan], plan: Plan, kept: EndedCases | None) -> None:
     """Keep the cases that end. A killed pass keeps a case twice rather than not at all."""
-    if history is None:
+    if kept is None:
         return
     ended = []
     for node in nodes:
         case, _ = guarded(
-            f"node {node.node}: its case is not in the history", partial(ended_case, node, plan.now), None
+            f"node {node.node}: its ended case is not kept", partial(ended_case, node, plan.now), None
         )
         ended += [case] if case is not None else []
     if ended:
-        guarded(
-            f"{count_of(len(ended), 'case', 'are')} not in the history", partial(history.keep, ended), None
-        )
+        guarded(f"{count_of(len(ended), 'ended case', 'are')} not kept", partial(kept.keep, ended), None)
 
 
 def _waits_for_writes(node: NodePlan) -> bool:

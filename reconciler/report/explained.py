@@ -352,7 +352,7 @@ def _past_lines(past: PodPast, now: datetime) -> Iterator[str]:
             ended = f", ended {moment_value(done)}" if done is not None else ""
             rows.append(("drained", f"{node}: the drain began {moment_value(since)}{ended}"))
         rows.append(
-            ("look", "`reconciler history FILE`, or the log of the reconciler, has each drained node")
+            ("look", "the log of the reconciler has each drained node, in the lines with the event `case`")
         )
     for label, text in rows:
         yield row(label, text)

@@ -37,7 +37,7 @@ def lines(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return the text so that Markdown shows it as it is: no markup, no HTML, no links, no images.
+    """Return the text so that Markdown shows it as it is: no markup, no tags, no links, no images.
 
     A space breaks what would become a link without markup: `https: //`, `www. `, `@ `.
     """

@@ -240,7 +240,7 @@ def parse_url(value: object) -> str:
     """Read the URL of a server, without a query. Raises ValueError."""
     text = parse_required(value).strip()
     if not _HTTP.fullmatch(text):
-        raise ValueError(f"{literal(text)} is not a URL; write it like http://prometheus.monitoring:9090")
+        raise ValueError(f"{literal(text)} is not a URL; write it like http://service.namespace:9090")
     return text
 
 

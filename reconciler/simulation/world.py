@@ -32,7 +32,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.pod import Pod
 from reconciler.model.ports import (
     BudgetChange,
-    CaseHistory,
+    EndedCases,
     PodChange,
     PrometheusReader,
     SourceClient,
@@ -209,7 +209,7 @@ class World:
         """What answers the queries of checks, None if nobody does."""
         self.hooks: HookRunner | None = None
         """What runs the hooks of the settings, None if nothing does."""
-        self.history: CaseHistory | None = None
+        self.ended: EndedCases | None = None
         """What keeps the cases that end, None if nobody does."""
         self._leads_since = start
         self._new_drainer = partial(
@@ -228,7 +228,7 @@ class World:
             clients=self.clients,
             machines=self.machines,
             hooks=self.hooks,
-            history=self.history,
+            ended=self.ended,
             ahead=PodsAhead(self.api, every=timedelta(), budgets_every=timedelta()),
             itself=Self(leads_since=self._leads_since),
             prometheus=self.prometheus,

@@ -113,7 +113,7 @@ def test_a_case_that_ends_or_is_released_is_not_one_of_a_deleted_node() -> None:
 def replaced() -> tuple[History, Kept, SimulatedMachines]:
     """A node whose machine is to be deleted, drained so far."""
     world, kept = world_of(), Kept()
-    world.history = kept
+    world.ended = kept
     machines, _ = in_pool(world, "a", "b", provider=OPENSHIFT)
     world.cluster.add_pod(builders.pod("web", "a"))
     chosen = builders.settings("budget: {maxUnavailable: 1}\nevents: {Redeploy: {replace: true}}")

@@ -107,7 +107,7 @@ def test_without_an_event_it_says_where_to_look(cluster: Cluster, capsys: pytest
     text = explained(cluster, capsys)
 
     assert "no Event says why. The API server keeps Events for an hour by default" in text
-    assert "`reconciler history FILE`, or the log of the reconciler, has each drained node" in text
+    assert "the log of the reconciler has each drained node, in the lines with the event `case`" in text
     # A drain that a pass would only begin has moved nothing.
     assert "  drained " not in text
 

@@ -267,8 +267,8 @@ def test_an_explanation_is_written_in_place_on_a_terminal(
     ("arguments", "said"),
     [
         (["report", "-w", "--out", "a.txt"], "--watch prints to stdout; leave out --out"),
-        (["report", "-w", "-o", "html"], "--watch prints to stdout; leave out --out"),
-        (["report", "-w", "--metrics-file", "a.prom"], "--watch prints to stdout; leave out --out"),
+        (["report", "-w", "-o", "html"], "--watch prints to stdout; leave out -o html"),
+        (["report", "-w", "--metrics-file", "a.prom"], "--watch prints to stdout; leave out --metrics-file"),
         (["explain", "n", "-w", "--every", "0s"], "--every: write 1s or more"),
     ],
 )

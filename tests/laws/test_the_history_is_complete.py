@@ -28,7 +28,7 @@ class Historian:
 
     def __init__(self, watcher: Watcher) -> None:
         self.watcher, self.kept, self.open = watcher, Kept(), OpenCases()
-        self.watcher.history.world.history = self.kept
+        self.watcher.history.world.ended = self.kept
         self.was_open: set[str] = set()
         self.remembered: set[str] = set()
         self.all: list[EndedCase] = []

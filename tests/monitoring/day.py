@@ -21,7 +21,7 @@ def scraped() -> list[dict[str, str]]:
     """Return the series of `promtool test rules`, one value a minute, with the day's start as second 0."""
     settings = parse_settings(SETTINGS, "demo.yaml")
     world, meter = World(START.astimezone(UTC)), Meter()
-    world.history = meter
+    world.ended = meter
     build(world)
     for chapter in chapters():
         world.clock.at(chapter.at.astimezone(UTC), partial(chapter.begin, world))

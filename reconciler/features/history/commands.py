@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from jobs import options
-from jobs.runtime.case_lines import MOST_CASES, HistoryLines, read_case_lines
+from jobs.runtime.case_lines import MOST_CASES, CaseLines, read_case_lines
 from jobs.runtime.output import echo, echo_document
 from reconciler.features.history.summary import as_text, summed_up
 from reconciler.model.limits import count_of
@@ -34,7 +34,7 @@ def history(files: tuple[Path, ...], since: timedelta | None, output: str) -> in
     """
     now = datetime.now(UTC)
     begin = now - since if since is not None else None
-    lines = HistoryLines(begin)
+    lines = CaseLines(begin)
     for path in files:
         read_case_lines(path, lines, _TOO_MANY)
     for mistake in lines.mistakes:

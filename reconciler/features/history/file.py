@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from jobs.runtime.case_lines import HistoryLines
+from jobs.runtime.case_lines import CaseLines
 from jobs.runtime.log_line import LogEvent, log_line
 from jobs.runtime.output import check_output
 from jobs.runtime.process import Observer, Past
@@ -204,7 +204,7 @@ def recent_cases(path: Path, since: datetime, now: datetime) -> Past | None:
     if end is None:
         return None
     data, whole = end
-    lines = HistoryLines(since)
+    lines = CaseLines(since)
     lines.read(str(path), io.BytesIO(data))
     ended = (case for case in lines.cases if case.times.ended <= now)
     cases = tuple(sorted(ended, key=lambda case: case.times.ended))

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from jobs.runtime.log_line import Level, write_events
 from jobs.runtime.output import echo
 from jobs.runtime.process import Observer, Process, Surroundings
 
 if TYPE_CHECKING:
     from reconciler.features.history.file import HistoryFile
+
+
+HISTORY_FAILED = "cannot write the history"
+"""The `event` of a line in a log."""
 
 
 def _opened(ctx: click.Context, param: click.Parameter, value: Path | None) -> HistoryFile | None:
@@ -41,9 +46,12 @@ def _observer(around: Surroundings, _: Observer) -> Observer | None:
 
     if around.command != "serve":
         return CaseHistory(file, partial(echo, err=True))
-    from jobs.runtime.logs import PassLog
+    return CaseHistory(file, _log)
 
-    return CaseHistory(file, PassLog.history_failed)
+
+def _log(because: str) -> None:
+    """Log that cases can't be appended to the file; they are in the log."""
+    write_events(HISTORY_FAILED, {"because": because}, level=Level.ERROR)
 
 
 PROCESS = Process(options={"serve": (_OPTION,), "sweep": (_OPTION,)}, observer=_observer)

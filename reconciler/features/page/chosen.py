@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from reconciler.features.page.facts import MEANINGS, PageFacts, cells
 from reconciler.model.ended_case import EndedCase
+from reconciler.model.findings import FindingRow
 from reconciler.model.plan import NodePlan
-from reconciler.model.readiness import FindingRow
 from reconciler.model.values import replace
 
 _LONGEST = 100

@@ -19,10 +19,10 @@ from reconciler.model.case_outcome import CaseResult, InTime
 from reconciler.model.drains import Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.explanation import Obstacle
+from reconciler.model.findings import KnownFindings
 from reconciler.model.holds import DRAIN_BLOCKED, NOT_CLAIMED
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.readiness import KnownReadiness
 from reconciler.model.record import State
 from reconciler.report.ahead import PlanAhead, plan_ahead
 from reconciler.report.explain import FORECAST
@@ -79,7 +79,7 @@ class PageFacts(Struct, frozen=True, dict=True):
     history: History = History()
     words: str = ""
     trouble: tuple[str, ...] = ()
-    readiness: KnownReadiness = KnownReadiness()
+    readiness: KnownFindings = KnownFindings()
     served: bool = False
 
     @property

@@ -24,7 +24,7 @@ from reconciler.settings.schema import Settings
 if TYPE_CHECKING:
     from reconciler.features.page.chosen import Chosen
     from reconciler.features.page.facts import History, PageFacts
-    from reconciler.model.readiness import KnownReadiness
+    from reconciler.model.findings import KnownFindings
 
 MOST_CASES = 1_000
 """Ended cases that are kept for the page, the last ones."""
@@ -53,7 +53,7 @@ class _Shown(Struct, frozen=True):
 
     passed: Passed
     reason: str
-    readiness: KnownReadiness | None
+    readiness: KnownFindings | None
 
     def same(self, other: _Shown) -> bool:
         """Whether the other page has the same contents; to compare two plans would take longer."""
@@ -66,14 +66,14 @@ def page_facts(
     passed: Passed,
     history: History,
     trouble: tuple[str, ...] = (),
-    readiness: KnownReadiness | None = None,
+    readiness: KnownFindings | None = None,
     *,
     served: bool = False,
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
     from reconciler.features.page.facts import PageFacts
+    from reconciler.model.findings import KnownFindings
     from reconciler.model.problems import guarded
-    from reconciler.model.readiness import KnownReadiness
     from reconciler.report.explain import obstacles
     from reconciler.settings.explain import explain_settings
 
@@ -92,7 +92,7 @@ def page_facts(
         history,
         explain_settings(settings),
         trouble,
-        readiness or KnownReadiness(),
+        readiness or KnownFindings(),
         served,
     )
 
@@ -108,7 +108,7 @@ class LivePage(Observer):
         self,
         trouble: Callable[[], str],
         now: Callable[[], datetime],
-        readiness: Callable[[Settings], KnownReadiness] | None = None,
+        readiness: Callable[[Settings], KnownFindings] | None = None,
         *,
         others: Observer | None = None,
         file: Path | None = None,
@@ -241,11 +241,11 @@ class LivePage(Observer):
                 self._looked = now, look()
             return self._looked[1]
 
-    def _known(self, passed: Passed) -> KnownReadiness | None:
+    def _known(self, passed: Passed) -> KnownFindings | None:
         return self._readiness(passed.settings) if self._readiness is not None else None
 
     def _facts(
-        self, passed: Passed, trouble: str, readiness: KnownReadiness | None, *, served: bool = False
+        self, passed: Passed, trouble: str, readiness: KnownFindings | None, *, served: bool = False
     ) -> PageFacts:
         """Return what each page of a pass is made of, whatever its filter is."""
         from reconciler.features.page.facts import History

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from jobs.runtime.output import check_output
-from jobs.runtime.process import Observer, Passed, Process, Reported, Surroundings, first
+from jobs.runtime.process import Observer, Passed, Process, Reported, ReportForm, Surroundings, first
 
 _OPTION = click.option(
     "--page",
@@ -25,7 +25,7 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
         check_output(file)
     from reconciler.features.page.live import LivePage
 
-    readiness = first("readiness") if around.listens else None
+    readiness = first("findings") if around.listens else None
     known = readiness(around.target, None) if readiness is not None else None
     return LivePage(around.trouble, around.now, known, others=others, file=file, look=around.look)
 
@@ -35,9 +35,10 @@ def _html(reported: Reported) -> str:
     from reconciler.features.page.html import as_html
     from reconciler.features.page.live import page_facts
 
-    readiness = first("readiness")
+    readiness = first("findings")
     known = readiness(reported.target, reported.connection)(reported.settings) if readiness else None
     return as_html(page_facts(Passed(reported.plan, reported.settings), History(), readiness=known))
 
 
-PROCESS = Process(options={"demo": (_OPTION,)}, observer=_observer, forms={"html": _html})
+_FORMS = {"html": ReportForm(_html, "text/html; charset=utf-8")}
+PROCESS = Process(options={"demo": (_OPTION,)}, observer=_observer, forms=_FORMS)

@@ -15,10 +15,10 @@ from reconciler.drain.rules import others_word, own_word
 from reconciler.drain.workloads import serves, workload_of
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import DrainOrder, Refusals
+from reconciler.model.findings import FindingCode, Severity, Workload
 from reconciler.model.limits import quoted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.problems import Unseen
-from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.values import replace
 
 

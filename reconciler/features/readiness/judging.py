@@ -29,23 +29,13 @@ from reconciler.features.readiness.findings import (
 from reconciler.features.readiness.room import Mounts, Shelter
 from reconciler.model import limits
 from reconciler.model.event import Kind
+from reconciler.model.findings import FindingCode, Severity, Workload
 from reconciler.model.instructions import Instructions, PersonHold, instructions_of, resume_command
 from reconciler.model.limits import count_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
 from reconciler.model.ports import ClusterReader, VolumeReader
-from reconciler.model.problems import (
-    BUDGETS,
-    LEDGER,
-    NAMESPACES,
-    PODS,
-    VOLUMES,
-    WEBHOOKS,
-    Gaps,
-    Unseen,
-    guarded,
-)
-from reconciler.model.readiness import FindingCode, Severity, Workload
+from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps, Unseen, guarded
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import ReadForSettings, Snapshot
@@ -53,6 +43,10 @@ from reconciler.model.values import replace
 from reconciler.profiles.orders import drain_order, evicting_setting
 from reconciler.settings.policies import ApprovalMissing
 from reconciler.settings.schema import Settings
+
+VOLUMES = "PersistentVolumes"
+WEBHOOKS = "the answers of admission webhooks"
+"""What is also needed here, as `Unseen.what`."""
 
 
 class ClusterState(Struct, frozen=True):

@@ -15,9 +15,9 @@ from reconciler.features.readiness.report import readiness_part
 from reconciler.kubernetes.connection import Connection, Request, Stream
 from reconciler.kubernetes.workloads import Volumes
 from reconciler.model.errors import ClusterError, NoThread, Rejected
+from reconciler.model.findings import FindingsPart, KnownFindings
 from reconciler.model.limits import count_of
 from reconciler.model.problems import internal
-from reconciler.model.readiness import KnownReadiness, ReadinessPart
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.threads import start
@@ -44,15 +44,15 @@ def read_apart(target: Target, settings: Settings) -> Readiness:
         connection.close()
 
 
-def for_page(read: Callable[[], Readiness]) -> KnownReadiness:
+def for_page(read: Callable[[], Readiness]) -> KnownFindings:
     """Return what the page shows of what `read` returns, or why that failed. Raises nothing."""
     try:
-        return KnownReadiness(readiness_part(read()))
+        return KnownFindings(readiness_part(read()))
     except ClusterError as error:
         why = f"needs {error.needs}" if error.needs else str(error)
     except Exception as error:  # noqa: BLE001 - the rest of the page must be whole
         why = f"internal error: {internal('readiness', error)}"
-    return KnownReadiness(note=f"Readiness can't be read: {why}.")
+    return KnownFindings(note=f"Readiness can't be read: {why}.")
 
 
 APART = 15 * 60.0
@@ -89,9 +89,9 @@ class LiveReadiness:
         self._began: float | None = None
         self._apart = APART
         self._reading = False
-        self._known: KnownReadiness | None = None
+        self._known: KnownFindings | None = None
 
-    def known(self, settings: Settings) -> KnownReadiness:
+    def known(self, settings: Settings) -> KnownFindings:
         """Return what is known now, and read it again by these settings if it is old. Raises nothing.
 
         The same object is returned until something changes. Call it from one thread at a time.
@@ -102,17 +102,17 @@ class LiveReadiness:
             before = self._known
             part = before.part if before is not None else None
             # Before the thread, which replaces it.
-            self._known, self._reading = KnownReadiness(part, BEING_READ), True
+            self._known, self._reading = KnownFindings(part, BEING_READ), True
             try:
                 self._start(partial(self._work, settings, part))
             except NoThread as error:
                 self._known, self._reading = before, False
                 # Not kept, so that the next one who asks tries it again.
-                return KnownReadiness(part, f"Readiness can't be read: {error}.")
+                return KnownFindings(part, f"Readiness can't be read: {error}.")
             self._began = now
         return self._known
 
-    def _work(self, settings: Settings, before: ReadinessPart | None) -> None:
+    def _work(self, settings: Settings, before: FindingsPart | None) -> None:
         began = self._clock()
         found = for_page(partial(self._read, settings))
         took = self._clock() - began

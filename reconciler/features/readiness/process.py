@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from jobs.runtime.environment import Target
     from reconciler.features.readiness.live import LiveReadiness
     from reconciler.kubernetes.connection import Connection
-    from reconciler.model.readiness import KnownReadiness
+    from reconciler.model.findings import KnownFindings
     from reconciler.settings.schema import Settings
 
 
-def _readiness(target: Target, connection: Connection | None) -> Callable[[Settings], KnownReadiness]:
+def _readiness(target: Target, connection: Connection | None) -> Callable[[Settings], KnownFindings]:
     live: LiveReadiness | None = None
 
-    def known(settings: Settings) -> KnownReadiness:
+    def known(settings: Settings) -> KnownFindings:
         # A process that nobody asks for its page does not load what reads it.
         from reconciler.features.readiness.live import LiveReadiness, for_page, read_apart, read_readiness
 
@@ -32,4 +32,4 @@ def _readiness(target: Target, connection: Connection | None) -> Callable[[Setti
     return known
 
 
-PROCESS = Process(readiness=_readiness)
+PROCESS = Process(findings=_readiness)

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 from reconciler import __version__
 from reconciler.features.readiness.findings import Finding, KeptByPeople, Readiness, WorkloadFindings
+from reconciler.model.findings import FindingRow, FindingsPart, Severity
 from reconciler.model.limits import count_of, first_of
-from reconciler.model.readiness import FindingRow, ReadinessPart, Severity
 from reconciler.report import safe
 from reconciler.report.text import markdown_page, markdown_table, row, shown
 from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_lines
@@ -198,7 +198,7 @@ def as_markdown(readiness: Readiness) -> str:
     return markdown_page(lines, ZoneInfo(readiness.time_zone))
 
 
-def readiness_part(readiness: Readiness) -> ReadinessPart:
+def readiness_part(readiness: Readiness) -> FindingsPart:
     """Return what a page shows: the summary and the worst findings."""
     rows = [
         FindingRow(_title(workload), finding.severity, _place(finding), finding.because, finding.remedy)
@@ -211,7 +211,7 @@ def readiness_part(readiness: Readiness) -> ReadinessPart:
         if more > 0
         else ""
     )
-    return ReadinessPart(
+    return FindingsPart(
         headline(readiness),
         _assumption(readiness),
         tuple(_remarks(readiness)),

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from reconciler.drain.room import Place, needs_of, obstacle, places_of, selects, tolerates
 from reconciler.features.readiness.findings import PodFinding
+from reconciler.model.findings import FindingCode, Severity
 from reconciler.model.node import Node
 from reconciler.model.pod import Placement, Pod, Terms, Volume, labels_for, meets
-from reconciler.model.readiness import FindingCode, Severity
 from reconciler.model.selector import Operator, Requirement
 
 Names = frozenset[str]

@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.case_lines import MOST_CASES, HistoryLines, named, read_case_lines
+from jobs.runtime.case_lines import MOST_CASES, CaseLines, named, read_case_lines
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
@@ -144,7 +144,7 @@ def _from_history(path: Path, asked: _Asked) -> Scenario:
 
     A line that can't be read is an error, because a part of a history is not that history.
     """
-    name, lines = named(path), HistoryLines(None)
+    name, lines = named(path), CaseLines(None)
     read_case_lines(path, lines, f"{name}: it has more than {MOST_CASES} cases; use a part of it")
     if lines.mistakes:
         shown = [str(one) for one in lines.mistakes[:_NAMED]]

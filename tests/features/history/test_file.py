@@ -13,8 +13,10 @@ import pytest
 from jobs.cli import main
 from reconciler.features.history import file as history_file
 from reconciler.features.history.file import CaseHistory, HistoryFile
+from reconciler.features.history.process import HISTORY_FAILED
 from reconciler.model.ended_case import from_fields
 from reconciler.model.errors import OutputError
+from tests.docs.pages import written
 from tests.support.builders import NOW
 from tests.support.cases import ended
 
@@ -178,3 +180,7 @@ def test_a_file_that_cannot_be_written_ends_the_command_before_it_begins(
     assert capsys.readouterr().err == f"{tmp_path}: can't be written: Is a directory\n"
     assert main([command, *where, "--history", str(tmp_path / "no" / "file")]) == 2
     assert "does not exist; create it with: mkdir -p" in capsys.readouterr().err
+
+
+def test_the_event_of_the_log_is_described() -> None:
+    assert f"`{HISTORY_FAILED}`" in written("operating.md")

@@ -14,9 +14,9 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Reading, Signal, Status
+from reconciler.model.findings import FindingRow, FindingsPart, KnownFindings
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.model.readiness import FindingRow, KnownReadiness, ReadinessPart
 from reconciler.model.record import DrainRecord
 from reconciler.model.values import replace
 from reconciler.settings.schema import Origin
@@ -125,7 +125,7 @@ def facts(nodes: int = 150, cases: int = 16) -> PageFacts:
     return page_facts(Passed(plan, settings, rehearsed=False), history, readiness=_readiness(nodes))
 
 
-def _readiness(nodes: int) -> KnownReadiness:
+def _readiness(nodes: int) -> KnownFindings:
     """A workload that blocks a drain, one that would be down, and volumes that may not be read."""
     never = FindingRow(
         "shop/ledger (StatefulSet)",
@@ -142,13 +142,13 @@ def _readiness(nodes: int) -> KnownReadiness:
         "it has local storage (emptyDir), so it stays on the node and goes down with it",
         "Set events.Reboot.emptyDir: Evict to evict it; the data in the emptyDir is then lost.",
     )
-    part = ReadinessPart(
+    part = FindingsPart(
         f"1 of {nodes} nodes would not drain; of the workloads, 1 blocks a drain",
         f"2026-11-21T11:51:00Z: {nodes * 20} pods; each node is judged alone",
         ("could not see: PersistentVolumes (needs list persistentvolumes)",),
         (never, local),
     )
-    return KnownReadiness(part, "Readiness can't be read: no answer in time.")
+    return KnownFindings(part, "Readiness can't be read: no answer in time.")
 
 
 def main() -> None:

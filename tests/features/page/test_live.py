@@ -17,8 +17,8 @@ from reconciler.features.page import html
 from reconciler.features.page.facts import PageFacts
 from reconciler.features.page.live import AGAIN, MOST_CASES, MOST_PAGES, LivePage
 from reconciler.model.errors import Unreachable
+from reconciler.model.findings import KnownFindings
 from reconciler.model.plan import Plan
-from reconciler.model.readiness import KnownReadiness
 from reconciler.model.reconciler import Reconciler, Running
 from reconciler.model.values import replace
 from tests.features.page.reading import parsed, section
@@ -83,11 +83,11 @@ def test_the_page_is_made_once_for_each_pass(page: LivePage, made: list[PageFact
 def test_the_page_is_made_again_when_other_readiness_is_known(
     process: Process, made: list[PageFacts]
 ) -> None:
-    known = [KnownReadiness(note="being read")]
+    known = [KnownFindings(note="being read")]
     page = LivePage(process.trouble, process.time, lambda _: known[-1])
     page.after(PASSED)
     assert b"being read" in page.document().body
-    known.append(KnownReadiness(note="not permitted"))
+    known.append(KnownFindings(note="not permitted"))
 
     assert b"not permitted" in page.document().body
     assert b"not permitted" in page.document().body
@@ -97,9 +97,9 @@ def test_the_page_is_made_again_when_other_readiness_is_known(
 def test_nobody_reads_readiness_for_a_page_that_is_not_here(process: Process) -> None:
     asked: list[object] = []
 
-    def ask(settings: object) -> KnownReadiness:
+    def ask(settings: object) -> KnownFindings:
         asked.append(settings)
-        return KnownReadiness()
+        return KnownFindings()
 
     page = LivePage(process.trouble, process.time, ask)
     page.document()

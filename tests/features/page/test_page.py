@@ -15,10 +15,10 @@ from reconciler.features.page.live import page_facts
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Signal, Status
+from reconciler.model.findings import FindingRow, FindingsPart, KnownFindings
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.problems import Unseen
-from reconciler.model.readiness import FindingRow, KnownReadiness, ReadinessPart
 from reconciler.model.record import DrainRecord
 from reconciler.model.schedule import CaseSchedule, Prospect
 from reconciler.model.snapshot import FleetNode
@@ -358,8 +358,8 @@ def ready(note: str = "", rest: str = "") -> str:
     """What the page of a pass says of readiness that is known."""
     row = FindingRow("shop/web (Deployment)", "blocks", "1 pod on a", "it allows nothing", "more replicas")
     about, unseen = "2026-11-21T11:51:00Z: 9 pods", "could not see: PersistentVolumes"
-    part = ReadinessPart("1 of 3 nodes would not drain", about, (unseen,), (row,), rest)
-    return section(shown(replace(small(), readiness=KnownReadiness(part, note))), "readiness").text
+    part = FindingsPart("1 of 3 nodes would not drain", about, (unseen,), (row,), rest)
+    return section(shown(replace(small(), readiness=KnownFindings(part, note))), "readiness").text
 
 
 def test_readiness_is_shown_with_its_age_where_it_is_known() -> None:
@@ -371,7 +371,7 @@ def test_readiness_is_shown_with_its_age_where_it_is_known() -> None:
     assert "shop/web (Deployment) blocks 1 pod on a it allows nothing more replicas and 3 more" in text
     note = "Readiness can't be read: <i>the server</i> is away."
     assert ready(note).startswith(f"Readiness {note} 1 of 3 nodes would not drain")
-    only = section(shown(replace(small(), readiness=KnownReadiness(note=note))), "readiness").text
+    only = section(shown(replace(small(), readiness=KnownFindings(note=note))), "readiness").text
     assert only == f"Readiness {note}"
 
 

@@ -10,7 +10,7 @@ import pytest
 from reconciler.features.readiness.findings import Readiness
 from reconciler.features.readiness.live import APART, BEING_READ, SOON, LiveReadiness
 from reconciler.model.errors import Unreachable
-from reconciler.model.readiness import KnownReadiness
+from reconciler.model.findings import KnownFindings
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW
@@ -40,7 +40,7 @@ class Reads:
             raise found
         return found
 
-    def known(self) -> KnownReadiness:
+    def known(self) -> KnownFindings:
         return self.live.known(SETTINGS)
 
     def do(self) -> None:
@@ -62,7 +62,7 @@ def test_what_is_read_fast_is_read_again_soon_however_often_it_is_asked_for(
     reads: Reads, takes: float, apart: float
 ) -> None:
     reads.found, reads.takes = [fleet(3), fleet(4)], takes
-    assert reads.known() == KnownReadiness(note=BEING_READ)
+    assert reads.known() == KnownFindings(note=BEING_READ)
     assert reads.known() is reads.known()
     reads.do()
 
@@ -73,7 +73,7 @@ def test_what_is_read_fast_is_read_again_soon_however_often_it_is_asked_for(
     assert reads.waiting == []
 
     reads.time = apart
-    assert reads.known() == KnownReadiness(first.part, BEING_READ)
+    assert reads.known() == KnownFindings(first.part, BEING_READ)
     reads.do()
     assert reads.headline.startswith("0 of 4 nodes")
     assert reads.known().note == ""

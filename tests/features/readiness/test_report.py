@@ -29,9 +29,9 @@ from reconciler.features.readiness.report import (
     readiness_part,
     to_document,
 )
+from reconciler.model.findings import FindingCode, Severity, Workload
 from reconciler.model.pod import PodSpec
 from reconciler.model.problems import Unseen
-from reconciler.model.readiness import FindingCode, Severity, Workload
 from reconciler.model.values import replace
 from reconciler.report.document import as_json
 from tests.docs.pages import named, written

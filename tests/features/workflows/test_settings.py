@@ -447,7 +447,7 @@ def test_check_config_warns_of_a_check_that_can_never_answer() -> None:
     (found,) = warnings(settings, NOW)
     assert found.key == "instances.check[0].config.url"
     assert found.message == (
-        "'bananabread' is not a URL; write it like http://prometheus.monitoring:9090;"
+        "'bananabread' is not a URL; write it like http://service.namespace:9090;"
         " fail is always unknown, and never passes"
     )
 

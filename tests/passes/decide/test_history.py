@@ -61,7 +61,7 @@ def history(
         world_of([on or node("a", zone="1", pool="np")], pods), builders.settings(text, mode=mode)
     )
     kept = Kept()
-    scene.world.history = kept
+    scene.world.ended = kept
     return scene, kept
 
 
@@ -297,7 +297,7 @@ def test_the_pass_that_ends_a_drain_acts_and_names_no_hold() -> None:
 
 def test_a_history_that_fails_harms_no_pass() -> None:
     scene, _ = history()
-    scene.world.history = Broken()
+    scene.world.ended = Broken()
     play(scene, *WHOLE)
 
     assert not scene.cluster.nodes["a"].unschedulable

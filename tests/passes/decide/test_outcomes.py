@@ -381,7 +381,7 @@ def refusing(scene: History) -> list[str]:
 def test_a_case_ends_after_its_warning_could_be_sent() -> None:
     scene = history("budget: {maxUnavailable: 1, ignore: {notReadyFor: 10h}}")
     kept = Kept()
-    scene.world.history = kept
+    scene.world.ended = kept
     say(scene, announced(minutes_ahead=2))
     look(scene, 5)
     say(scene, published(vm="vm"))

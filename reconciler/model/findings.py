@@ -1,4 +1,4 @@
-"""What is found about pods that have to go, and what a page shows of the readiness of all nodes."""
+"""What is found about pods that have to go, and what a page shows of the findings of all nodes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FindingRow(Struct, frozen=True):
     remedy: str
 
 
-class ReadinessPart(Struct, frozen=True):
+class FindingsPart(Struct, frozen=True):
     """The summary, what was judged and when, what could not be seen, and the worst findings.
 
     `rest` says how many findings are left out, empty for none. A large cluster has tens of thousands of
@@ -77,8 +77,8 @@ class ReadinessPart(Struct, frozen=True):
     rest: str = ""
 
 
-class KnownReadiness(Struct, frozen=True):
-    """Readiness as far as it is known. `note` says why there is none, or no newer one; else it is empty."""
+class KnownFindings(Struct, frozen=True):
+    """The findings as far as they are known. `note` says why there are no newer ones, or none."""
 
-    part: ReadinessPart | None = None
+    part: FindingsPart | None = None
     note: str = ""
