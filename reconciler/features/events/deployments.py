@@ -74,7 +74,12 @@ class Deployments:
                 found = self._read(namespace, {wanted[one] for one in asked})
             except Forbidden as error:
                 self._close(namespace, CLOSED_FOR)
-                self._complain(error)
+                if not self._warned:
+                    self._warned = True
+                    because = f"needs {error.needs}" if error.needs else str(error)
+                    self._warn(
+                        f"events about pods are on their ReplicaSets, not on the Deployments: {because}"
+                    )
                 return None
             except ClusterError as error:
                 if error.temporary:
@@ -112,12 +117,6 @@ class Deployments:
     def _close(self, namespace: str, seconds: float) -> None:
         self._closed = {name: at for name, at in self._closed.items() if self._is_closed(name)}
         self._closed[namespace] = time.monotonic() + seconds
-
-    def _complain(self, error: Forbidden) -> None:
-        if not self._warned:
-            self._warned = True
-            because = f"needs {error.needs}" if error.needs else str(error)
-            self._warn(f"events about pods are on their ReplicaSets, not on the Deployments: {because}")
 
 
 def _is_readable(owner: Owner, template: str) -> bool:

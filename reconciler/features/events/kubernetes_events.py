@@ -83,7 +83,12 @@ class KubernetesEvents:
         uid = node if notice.named_as_node else notification.uid
         about = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
         # Events of cluster-wide objects are in the namespace "default", like those of the kubelet.
-        metadata = {**_name(notification), "namespace": "default"}
+        metadata = {"generateName": f"{node}.", "namespace": "default"}
+        if notice.once:
+            # A name of its own keeps the same notice from being written twice.
+            identity = "|".join((notification.uid, notice.reason, notice.once))
+            hashed = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
+            metadata = {"name": f"{node[:_LONGEST_NODE]}.{hashed[:16]}", "namespace": "default"}
         try:
             self._create(metadata, about, notice)
         except Conflict as error:
@@ -164,13 +169,3 @@ def event_of(
         "lastTimestamp": now,
         "count": 1,
     }
-
-
-def _name(notification: Notification) -> dict[str, str]:
-    """Return the name: the API server makes one, unless the same notice must not be written twice."""
-    node, notice = notification.node, notification.notice
-    if not notice.once:
-        return {"generateName": f"{node}."}
-    identity = "|".join((notification.uid, notice.reason, notice.once))
-    hashed = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
-    return {"name": f"{node[:_LONGEST_NODE]}.{hashed[:16]}"}

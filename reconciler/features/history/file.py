@@ -55,9 +55,11 @@ class HistoryFile:
         """Append the lines, each without its end; raises OSError if one of them is not in the file."""
         file = _opened(self.path)
         try:
-            regular = stat.S_ISREG(os.fstat(file).st_mode)
+            status = os.fstat(file)
+            regular = stat.S_ISREG(status.st_mode)
             # A line that a killed process or a full disk has cut must not spoil the next one.
-            start = "\n" if regular and _is_cut(file) else ""
+            cut = regular and status.st_size > 0 and os.pread(file, 1, status.st_size - 1) != b"\n"
+            start = "\n" if cut else ""
             for line in lines:
                 data = f"{start}{line}\n".encode()
                 if os.write(file, data) != len(data):
@@ -177,11 +179,6 @@ def _opened(path: Path) -> int:
     except FileNotFoundError:
         reads = os.O_RDWR
     return os.open(path, reads | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-
-
-def _is_cut(file: int) -> bool:
-    size = os.fstat(file).st_size
-    return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
 
 MOST_BYTES = 4 << 20

@@ -194,59 +194,47 @@ def as_text(summary: Summary, width: int | None = None) -> str:
 
     A table that is wider goes on below itself. Moments are in UTC.
     """
-    lines = [_headline(summary), *_lines_read(summary.lines)]
-    clusters = sorted({case.place.cluster for case in summary.cases} - {""})
-    if clusters:
-        lines.insert(1, f"{'cluster' if len(clusters) == 1 else 'clusters'} {', '.join(clusters)}")
-    if summary.cases:
-        lines += [*_struck(summary.struck), *_tables(summary, width), "", *_MEANING]
-    return shown(lines, ZoneInfo("UTC"), width)
-
-
-def _headline(summary: Summary) -> str:
-    cases, since = summary.cases, moment_value(summary.since)
-    if not cases:
-        return f"no case has ended since {since}" if since else "no case is in the history"
-    first, last = moment_value(cases[0].times.ended), moment_value(cases[-1].times.ended)
-    return f"{count_of(len(cases), 'case')}, ended from {first} to {last}: {_share(sums(cases))}"
-
-
-def _share(total: Sums) -> str:
-    if not total.known:
-        return "it is not known of any whether it was in time"
-    unknown = total.in_time[InTime.UNKNOWN]
-    rest = f"; not known of {unknown}" if unknown else ""
-    return f"{total.in_time[InTime.YES]} of {total.known} in time ({total.share_in_time:.0%}){rest}"
-
-
-def _lines_read(lines: Mapping[str, int]) -> Iterator[str]:
-    if lines["repeated"]:
-        yield f"not counted: {count_of(lines['repeated'], 'line')} about a case that has a later line"
-    if lines["older"]:
-        yield f"not counted: {count_of(lines['older'], 'line')} about older cases"
-    if lines["broken"]:
-        yield f"not readable: {count_of(lines['broken'], 'line')}, see the messages on stderr"
-
-
-def _struck(cases: Sequence[EndedCase]) -> Iterator[str]:
+    cases, since, read = summary.cases, moment_value(summary.since), summary.lines
     if cases:
-        yield ""
-    for case in cases[:_NAMED]:
+        total = sums(cases)
+        share = "it is not known of any whether it was in time"
+        if total.known:
+            unknown = total.in_time[InTime.UNKNOWN]
+            rest = f"; not known of {unknown}" if unknown else ""
+            share = f"{total.in_time[InTime.YES]} of {total.known} in time ({total.share_in_time:.0%}){rest}"
+        first, last = moment_value(cases[0].times.ended), moment_value(cases[-1].times.ended)
+        lines = [f"{count_of(len(cases), 'case')}, ended from {first} to {last}: {share}"]
+    else:
+        lines = [f"no case has ended since {since}" if since else "no case is in the history"]
+
+    clusters = sorted({case.place.cluster for case in cases} - {""})
+    if clusters:
+        lines.append(f"{'cluster' if len(clusters) == 1 else 'clusters'} {', '.join(clusters)}")
+    for number, words in (
+        (read["repeated"], "not counted: {} about a case that has a later line"),
+        (read["older"], "not counted: {} about older cases"),
+        (read["broken"], "not readable: {}, see the messages on stderr"),
+    ):
+        lines += [words.format(count_of(number, "line"))] if number else []
+
+    struck = summary.struck
+    lines += [""] if struck else []
+    for case in struck[:_NAMED]:
         pool = f"pool {case.place.pool}" if case.place.pool else ""
         what = ", ".join(part for part in (case.kind, pool) if part)
-        yield f"  {case.outcome:<9} {case.place.node}{f' ({what})' if what else ''}: {case.why}"
-    if len(cases) > _NAMED:
-        yield f"  and {len(cases) - _NAMED} more; --output json has all of them"
+        lines.append(f"  {case.outcome:<9} {case.place.node}{f' ({what})' if what else ''}: {case.why}")
+    if len(struck) > _NAMED:
+        lines.append(f"  and {len(struck) - _NAMED} more; --output json has all of them")
 
-
-def _tables(summary: Summary, width: int | None) -> Iterator[str]:
-    for name in ("kind", "pool"):
-        groups = summary.groups(name)
+    for heading in ("kind", "pool") if cases else ():
+        groups = summary.groups(heading)
         most = set(sorted(groups, key=lambda key: -groups[key].cases)[:_ROWS])
         rows = [(_name(key), group) for key, group in groups.items() if key in most]
-        yield from _table(name, [*rows, ("all", sums(summary.cases))], width)
+        lines += _table(heading, [*rows, ("all", sums(cases))], width)
         if len(groups) > len(rows):
-            yield f"and {len(groups) - len(rows)} more; --output json has all of them"
+            lines.append(f"and {len(groups) - len(rows)} more; --output json has all of them")
+    lines += ["", *_MEANING] if cases else []
+    return shown(lines, ZoneInfo("UTC"), width)
 
 
 def _table(name: str, rows: Sequence[tuple[str, Sums]], width: int | None) -> Iterator[str]:

@@ -59,7 +59,12 @@ def push(url: str, metrics: Collector, began: datetime, now: datetime) -> None:
             exporter = OTLPMetricExporter(
                 endpoint=f"{url.rstrip('/')}/v1/metrics", timeout=TOTAL, session=session
             )
-            result = exporter.export(_data(metrics, (_nanoseconds(began), _nanoseconds(now))))
+            times = _nanoseconds(began), _nanoseconds(now)
+            shown = tuple(_metric(family, times) for family in metrics.collect() if family.samples)
+            name = os.environ.get("OTEL_SERVICE_NAME") or NAME
+            resource = Resource.create({SERVICE_NAME: name, SERVICE_VERSION: __version__})
+            scope = ScopeMetrics(InstrumentationScope(NAME, __version__), shown, "")
+            result = exporter.export(MetricsData((ResourceMetrics(resource, (scope,), ""),)))
     except Exception as error:  # noqa: BLE001 - variables and answers are read by a library
         raise GatewayError(f"the metrics can't be sent by OTLP ({type(error).__name__})") from None
     finally:
@@ -82,14 +87,6 @@ _Times = tuple[int, int]
 
 def _nanoseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1e9)
-
-
-def _data(metrics: Collector, times: _Times) -> MetricsData:
-    name = os.environ.get("OTEL_SERVICE_NAME") or NAME
-    resource = Resource.create({SERVICE_NAME: name, SERVICE_VERSION: __version__})
-    shown = tuple(_metric(family, times) for family in metrics.collect() if family.samples)
-    scope = ScopeMetrics(InstrumentationScope(NAME, __version__), shown, "")
-    return MetricsData((ResourceMetrics(resource, (scope,), ""),))
 
 
 def _metric(family: Family, times: _Times) -> Metric:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -73,19 +73,18 @@ class RunMeter(Meter):
                 write_output(self._output.metrics_file, self._taken.text().decode())
             except OutputError as failure:
                 self._warn(f"the metrics are not in the file: {failure}")
-        for send in self._sends(self._taken):
+        sends: list[Callable[[], None]] = []
+        if (gateway := self._output.metrics_push) is not None:
+            sends.append(partial(push, gateway, self._taken))
+        if (receiver := self._output.metrics_otlp) is not None:
+            sends.append(partial(_by_otlp, receiver, self._taken, self._start, self._now()))
+        for send in sends:
             try:
                 send()
             except GatewayError as failure:
                 self._warn(f"the metrics are not pushed: {failure}")
             except ImportError:
                 self._warn("the metrics are not pushed: --metrics-otlp needs the extra [otel]")
-
-    def _sends(self, taken: Taken) -> Iterator[Callable[[], None]]:
-        if (gateway := self._output.metrics_push) is not None:
-            yield partial(push, gateway, taken)
-        if (receiver := self._output.metrics_otlp) is not None:
-            yield partial(_by_otlp, receiver, taken, self._start, self._now())
 
 
 def _holds(file: Path | None) -> HoldsSince | None:

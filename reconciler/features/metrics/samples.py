@@ -107,11 +107,15 @@ def hold_codes(node: NodePlan) -> tuple[str, ...]:
 
 def pass_samples(view: PassView) -> tuple[Sample, ...]:
     """Return the samples of a pass. A node that can't be shown has none, and harms no other."""
-    found = [*_fleet(view), *_sources(view.plan)]
+    samples = [*_fleet(view)]
+    for source in view.plan.sources:
+        if source.last is not None:
+            samples.append(Sample(catalogue.SOURCE_LAST_ANSWER, source.last.timestamp(), (source.name,)))
+        samples.append(Sample(catalogue.SOURCE_UNREADABLE_NODES, source.unknown, (source.name,)))
     for node in view.plan.nodes:
         shown, _ = guarded(f"node {node.node} has no metrics", partial(_of_node, node, view), ())
-        found += shown
-    return tuple(found)
+        samples += shown
+    return tuple(samples)
 
 
 def has_case(node: NodePlan) -> bool:
@@ -138,39 +142,44 @@ def _fleet(view: PassView) -> Iterator[Sample]:
     for nodes in plan.profiles:
         state_value = nodes.state.value if nodes.state is not None else "unknown"
         yield Sample(catalogue.PROFILE_NODES, nodes.count, (nodes.profile, state_value))
-    running = sum(1 for one in view.drains.values() if one.phase is Phase.RUNNING)
+    running = sum(1 for drain in view.drains.values() if drain.phase is Phase.RUNNING)
     yield Sample(catalogue.DRAINS_RUNNING, running)
     yield Sample(catalogue.BUDGET_PLACES, plan.budget.limit)
     yield Sample(catalogue.BUDGET_PLACES_TAKEN, len(plan.budget.holders))
-
-
-def _sources(plan: Plan) -> Iterator[Sample]:
-    for source in plan.sources:
-        if source.last is not None:
-            yield Sample(catalogue.SOURCE_LAST_ANSWER, source.last.timestamp(), (source.name,))
-        yield Sample(catalogue.SOURCE_UNREADABLE_NODES, source.unknown, (source.name,))
 
 
 def _of_node(node: NodePlan, view: PassView) -> tuple[Sample, ...]:
     held = hold_codes(node)
     if not has_case(node) and not held and node.unguarded is None:
         return ()
-    found = [Sample(catalogue.NODE_STATE, 1, (node.node, node.pool, node.zone, node.after.value))]
+    samples = [Sample(catalogue.NODE_STATE, 1, (node.node, node.pool, node.zone, node.after.value))]
     said = node.status.instructions.hold
     for code in held:
         labels = (node.node, code)
-        found.append(Sample(catalogue.NODE_HOLD, 1, labels))
+        samples.append(Sample(catalogue.NODE_HOLD, 1, labels))
         given = said.word.at if said is not None and code in _OF_PERSON else None
         since = given if given is not None else view.holds_since.get(labels)
         if since is not None:
-            found.append(Sample(catalogue.NODE_HOLD_SINCE, since.timestamp(), labels))
+            samples.append(Sample(catalogue.NODE_HOLD_SINCE, since.timestamp(), labels))
     if node.unguarded is not None:
         kind, why = leading_kind(node.case_events), node.unguarded.why.value
-        found.append(Sample(catalogue.UNGUARDED, 1, (node.node, kind, why)))
+        samples.append(Sample(catalogue.UNGUARDED, 1, (node.node, kind, why)))
     if has_case(node):
-        found += _case(node)
-    found += _blocked(node, view.drains.get(node.node))
-    return tuple(found)
+        samples += _case(node)
+
+    drain = view.drains.get(node.node)
+    if drain is not None and node.after is State.IN_MAINTENANCE:
+        pods = Counter(
+            (blocker.pod.partition("/")[0], blocker.budget.rpartition("/")[2])
+            for blocker in drain.blockers
+            if not blocker.leaving
+        )
+        most = sorted(pods.items(), key=lambda pair: (-pair[1], pair[0]))
+        for (namespace, budget), count in most[:BUDGETS]:
+            samples.append(Sample(catalogue.BLOCKED_PODS, count, (node.node, namespace, budget)))
+        if rest := sum(count for _, count in most[BUDGETS:]):
+            samples.append(Sample(catalogue.BLOCKED_PODS, rest, (node.node, "", "")))
+    return tuple(samples)
 
 
 def open_kinds(plan: Plan) -> frozenset[str]:
@@ -191,21 +200,6 @@ def _case(node: NodePlan) -> Iterator[Sample]:
     if schedule is not None and schedule.forecast is not CaseForecast.UNKNOWN:
         for family, forecast in _FORECASTS:
             yield Sample(family, int(schedule.forecast is forecast), labels)
-
-
-def _blocked(node: NodePlan, drain: DrainProgress | None) -> Iterator[Sample]:
-    if drain is None or node.after is not State.IN_MAINTENANCE:
-        return
-    pods = Counter(
-        (one.pod.partition("/")[0], one.budget.rpartition("/")[2])
-        for one in drain.blockers
-        if not one.leaving
-    )
-    most = sorted(pods.items(), key=lambda pair: (-pair[1], pair[0]))
-    for (namespace, budget), count in most[:BUDGETS]:
-        yield Sample(catalogue.BLOCKED_PODS, count, (node.node, namespace, budget))
-    if rest := sum(count for _, count in most[BUDGETS:]):
-        yield Sample(catalogue.BLOCKED_PODS, rest, (node.node, "", ""))
 
 
 def shuffle_samples(counts: Iterable[ShuffleRow]) -> Iterator[Sample]:

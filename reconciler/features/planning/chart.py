@@ -11,7 +11,6 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from reconciler.calendar.occurrences import FOREVER
-from reconciler.calendar.windows import Closure
 from reconciler.model.limits import count_of
 from reconciler.report import safe
 from reconciler.report.ahead import PlannedCase, SharedCalendar, Status, day_text, round_times
@@ -60,7 +59,12 @@ class Timeline(Struct, frozen=True):
 
     def axis(self) -> str:
         """Return the line with the days and times of day."""
-        ticks = list(self._ticks())
+        apart = next((tick for tick in _TICKS if tick >= _LABEL * self.step), _TICKS[-1])
+        far = self.end - self.start > timedelta(days=28)
+        ticks = []
+        for local in round_times(self.start, self.end, apart, self.zone):
+            label = f"{local:%H:%M}" if local.time() != time() else day_text(local, far=far)
+            ticks.append((self.column(local), label))
         if not ticks or ticks[0][0] > len("|now"):
             ticks.insert(0, (0, "now"))
         line = ""
@@ -79,13 +83,6 @@ class Timeline(Struct, frozen=True):
             if after.utcoffset() != before.utcoffset():
                 return moment, before.tzname() or "", after.tzname() or ""
         return None
-
-    def _ticks(self) -> Iterator[tuple[int, str]]:
-        apart = next((tick for tick in _TICKS if tick >= _LABEL * self.step), _TICKS[-1])
-        far = self.end - self.start > timedelta(days=28)
-        for local in round_times(self.start, self.end, apart, self.zone):
-            label = f"{local:%H:%M}" if local.time() != time() else day_text(local, far=far)
-            yield self.column(local), label
 
 
 def timeline(now: datetime, needed: datetime, until: datetime, width: int, zone: ZoneInfo) -> Timeline:
@@ -125,25 +122,6 @@ def chart(
     groups = [(calendar, members) for calendar, members in groups if members]
     room = min(max(map(cell_len, map(safe.line, shown)), default=0) + 2, look.width // _SHARE, _NAME + 2)
     room = max(room, len("(windows)") + 1)
-    line = timeline(look.now, _needed(cases, until), until, look.width - room - 1, look.zone)
-    names = short_names(shown, room - 2, look.cut)
-    rows = [Line(f"{'':{room}} {line.axis()}".rstrip())]
-    used: set[str] = set()
-    for calendar, members in groups:
-        cells = _calendar_cells(calendar, line, signs)
-        used.update(cells)
-        label = shortened(f"({_named(calendar)})", room, look.cut)
-        rows.append(Line(f"{padded(label, room)} {''.join(cells)}".rstrip()))
-        for case in members:
-            cells = _case_cells(case, line, signs)
-            used.update(cells)
-            missed = case.status is Status.MISSED
-            label = padded(f"{signs.missed if missed else ' '} {names[case.node]}", room)
-            rows.append(Line(f"{label} {''.join(cells)}".rstrip(), missed))
-    return [*rows, *_legend(used, [calendar for calendar, _ in groups], line, look, signs)]
-
-
-def _needed(cases: Iterable[PlannedCase], until: datetime) -> datetime:
     moments = [
         moment
         for case in cases
@@ -156,7 +134,25 @@ def _needed(cases: Iterable[PlannedCase], until: datetime) -> datetime:
         )
         if moment is not None
     ]
-    return min(max(moments, default=until), until)
+    needed = min(max(moments, default=until), until)
+    line = timeline(look.now, needed, until, look.width - room - 1, look.zone)
+    names = short_names(shown, room - 2, look.cut)
+    rows = [Line(f"{'':{room}} {line.axis()}".rstrip())]
+    used: set[str] = set()
+    for calendar, members in groups:
+        cells = _calendar_cells(calendar, line, signs)
+        used.update(cells)
+        windows = [name for opening in calendar.openings for name in safe.line(opening.window).split(", ")]
+        named = ", ".join(dict.fromkeys(windows)) or "no window opens"
+        label = shortened(f"({named})", room, look.cut)
+        rows.append(Line(f"{padded(label, room)} {''.join(cells)}".rstrip()))
+        for case in members:
+            cells = _case_cells(case, line, signs)
+            used.update(cells)
+            missed = case.status is Status.MISSED
+            label = padded(f"{signs.missed if missed else ' '} {names[case.node]}", room)
+            rows.append(Line(f"{label} {''.join(cells)}".rstrip(), missed))
+    return [*rows, *_legend(used, [calendar for calendar, _ in groups], line, look, signs)]
 
 
 def _calendar_cells(calendar: SharedCalendar, line: Timeline, signs: Signs) -> list[str]:
@@ -181,7 +177,10 @@ def _case_cells(case: PlannedCase, line: Timeline, signs: Signs) -> list[str]:
         _put(cells, begins, signs.out)
         if plan.ends is None:
             _put(cells, begins + 1, signs.unknown)
-    for moment, sign in _marks(case, signs):
+    # Moments that still matter; a later one of the same column covers an earlier one.
+    strikes = case.not_before if case.status is not Status.REPORTED else None
+    latest = plan.latest_start if not case.begun else None
+    for moment, sign in ((strikes, signs.platform), (latest, signs.latest)):
         # The column in which the drain starts says that first.
         if moment is not None and line.column(moment) != begins:
             _put(cells, line.column(moment), sign)
@@ -196,14 +195,6 @@ def _case_cells(case: PlannedCase, line: Timeline, signs: Signs) -> list[str]:
     return cells
 
 
-def _marks(case: PlannedCase, signs: Signs) -> Iterator[tuple[datetime | None, str]]:
-    """Yield the moments that still matter; a later one of the same column covers an earlier one."""
-    if case.status is not Status.REPORTED:
-        yield case.not_before, signs.platform
-    if not case.begun:
-        yield case.schedule.latest_start, signs.latest
-
-
 def _paint(cells: list[str], columns: range, sign: str) -> None:
     for column in columns:
         cells[column] = sign
@@ -212,12 +203,6 @@ def _paint(cells: list[str], columns: range, sign: str) -> None:
 def _put(cells: list[str], column: int, sign: str) -> None:
     if 0 <= column < len(cells):
         cells[column] = sign
-
-
-def _named(calendar: SharedCalendar) -> str:
-    """Return the names of the windows that open in the time of the look ahead."""
-    names = [name for opening in calendar.openings for name in safe.line(opening.window).split(", ")]
-    return ", ".join(dict.fromkeys(names)) or "no window opens"
 
 
 def _legend(
@@ -234,34 +219,26 @@ def _legend(
         (signs.window, "a drain may start"),
         (signs.closed, "no window is open"),
     )
-    words = [f"{sign} {meaning}" for sign, meaning in meanings if sign in used]
-    yield from (Line(text) for text in _joined(words, look.width))
+    # What belongs together stays on one line.
+    text = ""
+    for word in (f"{sign} {meaning}" for sign, meaning in meanings if sign in used):
+        if text and len(text) + 3 + len(word) > look.width:
+            yield Line(text)
+            text = ""
+        text = f"{text}   {word}" if text else word
+    if text:
+        yield Line(text)
     freezes = dict.fromkeys(closure for calendar in calendars for closure in calendar.closures)
     frozen = sorted(freezes, key=lambda closure: closure.start)
     for closure in frozen[:_FREEZES]:
-        yield from (Line(text) for text in wrap(_freeze(closure, look, signs), look.width))
+        reason = f" ({closure.reason})" if closure.reason else ""
+        start = f" from {look.moment(closure.start)}" if look.now < closure.start else ""
+        end = f" until {look.moment(closure.end)}" if closure.end is not None else ", without an end"
+        words = safe.line(f"{signs.freeze} not allowed: {closure.name}{reason}{start}{end}")
+        yield from (Line(part) for part in wrap(words, look.width))
     if len(frozen) > _FREEZES:
         yield Line(f"{signs.freeze} not allowed: {count_of(len(frozen) - _FREEZES, 'more time')}")
     change = line.clock_change()
     if change is not None:
         moment, before, after = change
         yield Line(f"The clocks change on {look.moment(moment)}, from {before} to {after}.")
-
-
-def _joined(words: Iterable[str], width: int) -> Iterator[str]:
-    """Yield the words in lines; what belongs together stays on one line."""
-    text = ""
-    for word in words:
-        if text and len(text) + 3 + len(word) > width:
-            yield text
-            text = ""
-        text = f"{text}   {word}" if text else word
-    if text:
-        yield text
-
-
-def _freeze(closure: Closure, look: Look, signs: Signs) -> str:
-    reason = f" ({closure.reason})" if closure.reason else ""
-    start = f" from {look.moment(closure.start)}" if look.now < closure.start else ""
-    end = f" until {look.moment(closure.end)}" if closure.end is not None else ", without an end"
-    return safe.line(f"{signs.freeze} not allowed: {closure.name}{reason}{start}{end}")

@@ -14,7 +14,7 @@ from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, screen, show
 from jobs.runtime.output import for_programs, machine_text
 from jobs.runtime.outside import examined
-from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
+from jobs.runtime.settings_source import SettingsSource, settings_to_show
 from reconciler.calendar.values import format_duration
 from reconciler.features.planning.text import ahead_document, as_lines
 from reconciler.kubernetes.cluster import Cluster
@@ -134,21 +134,18 @@ def plan(
 
     def look() -> Shown:
         policy = settings_to_show(config, target, datetime.now(UTC))
-        shown = _shown(look_ahead(policy.settings, target, until, chosen), policy, way)
-        return replace(shown, exit_code=policy.exit_code)
+        ahead = look_ahead(policy.settings, target, until, chosen)
+        document = policy.named_in(ahead_document(ahead))
+        if for_programs(way.output):
+            text = machine_text(as_json(document), way.output)
+            return Shown(text, way.output, document, exit_code=policy.exit_code)
+        first = policy.first_lines(way.output, ahead.plan.reconciler, ahead.plan.now)
+        room = screen(everything=way.everything or way.output == "wide")
+        if room.lines is not None:
+            room = replace(room, lines=max(room.lines - len(first), 1))
+        return Shown((*first, *as_lines(ahead, room)), way.output, document, exit_code=policy.exit_code)
 
     return show(look, way.every)
-
-
-def _shown(ahead: PlanAhead, policy: SettingsInUse, way: _PlanOutput) -> Shown:
-    document = policy.named_in(ahead_document(ahead))
-    first = policy.first_lines(way.output, ahead.plan.reconciler, ahead.plan.now)
-    if for_programs(way.output):
-        return Shown(machine_text(as_json(document), way.output), way.output, document)
-    room = screen(everything=way.everything or way.output == "wide")
-    if room.lines is not None:
-        room = replace(room, lines=max(room.lines - len(first), 1))
-    return Shown((*first, *as_lines(ahead, room)), way.output, document)
 
 
 def look_ahead(

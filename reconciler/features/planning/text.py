@@ -66,20 +66,25 @@ def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
     """Return the rows of the cases, with a head; a case that needs words has them below its row."""
     reasons = _reasons(cases, look)
     if look.width < NARROW:
-        return [
-            line
-            for case, because in zip(cases, reasons, strict=True)
-            for line in (*_folded(case, look), *because)
-        ]
+        lines = []
+        for case, because in zip(cases, reasons, strict=True):
+            alarm = case.status in _ALARMS
+            state, name, event, start, latest, back = _cells(case, look)
+            lines.append(Line(f"{padded(state, len(_INDENT))}{name}", alarm))
+            parts = f"{event}, start {start}, latest start {latest}, back {back}"
+            lines += [Line(f"{_INDENT}{text}", alarm) for text in wrap(parts, look.width - len(_INDENT))]
+            lines += because
+        return lines
     heads = ["STATE".ljust(len(_INDENT) - 2), "NODE", "EVENT", "START", "LATEST START", "BACK"]
     rows = [_cells(case, look) for case in cases]
     if look.width >= _WITH_DATE:
         heads.append("NOT BEFORE")
-        rows = [[*row, _not_before(case, look)] for case, row in zip(cases, rows, strict=True)]
+        for case, row in zip(cases, rows, strict=True):
+            row.append(look.moment(case.not_before) if case.not_before is not None else "none")
     if look.width >= _WITH_WINDOW:
         heads.append("WINDOW")
-        windows = (shortened(case.schedule.window or "none", _WINDOW, look.cut) for case in cases)
-        rows = [[*row, window] for row, window in zip(rows, windows, strict=True)]
+        for case, row in zip(cases, rows, strict=True):
+            row.append(shortened(case.schedule.window or "none", _WINDOW, look.cut))
     rest = sum(_widest(heads, rows, column) + 2 for column in range(len(heads)) if column != 1)
     names = short_names((case.node for case in cases), max(look.width - rest, _NODE), look.cut)
     for case, row in zip(cases, rows, strict=True):
@@ -92,59 +97,27 @@ def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
 
 
 def _cells(case: PlannedCase, look: Look) -> list[str]:
-    return [
-        _state(case),
-        safe.line(case.node),
-        _event(case, look),
-        _start(case, look),
-        _latest(case, look),
-        _back(case, look),
-    ]
-
-
-def _state(case: PlannedCase) -> str:
+    """Return the state, the node, the event, the start, the latest start, and when the node is back."""
+    schedule = case.schedule
+    state = case.word.upper() if case.status in _LOUD else case.word
     if case.status is Status.MISSED:
-        return "MISSED"
-    return case.word.upper() if case.status in _LOUD else case.word
+        state = "MISSED"
 
+    starts = {Status.MISSED: "never", Status.UNGUARDED: "never", Status.REPORTED: "none"}
+    start = starts.get(case.status, "unknown")
+    if schedule.planned_start is not None:
+        start = "now" if schedule.planned_start == look.now else look.moment(schedule.planned_start)
 
-def _back(case: PlannedCase, look: Look) -> str:
-    if not case.schedule.comes_back:
-        return "does not come back"
-    return look.moment(case.schedule.ends) if case.schedule.ends is not None else "not known"
+    latest = "none"
+    if schedule.latest_start is not None:
+        # Of a node that is announced late, it was over before anybody could know it.
+        passed = schedule.latest_start < look.now and not case.begun
+        latest = "passed" if passed else look.moment(schedule.latest_start)
 
-
-def _event(case: PlannedCase, look: Look) -> str:
-    return shortened(", ".join(case.kinds) or "unknown", _EVENT, look.cut)
-
-
-def _start(case: PlannedCase, look: Look) -> str:
-    start = case.schedule.planned_start
-    if start is not None:
-        return "now" if start == look.now else look.moment(start)
-    return {Status.MISSED: "never", Status.UNGUARDED: "never", Status.REPORTED: "none"}.get(
-        case.status, "unknown"
-    )
-
-
-def _latest(case: PlannedCase, look: Look) -> str:
-    latest = case.schedule.latest_start
-    if latest is None:
-        return "none"
-    # Of a node that is announced late, it was over before anybody could know it.
-    return "passed" if latest < look.now and not case.begun else look.moment(latest)
-
-
-def _not_before(case: PlannedCase, look: Look) -> str:
-    return look.moment(case.not_before) if case.not_before is not None else "none"
-
-
-def _folded(case: PlannedCase, look: Look) -> Iterator[Line]:
-    alarm = case.status in _ALARMS
-    state, name, event, start, latest, back = _cells(case, look)
-    yield Line(f"{padded(state, len(_INDENT))}{name}", alarm)
-    parts = f"{event}, start {start}, latest start {latest}, back {back}"
-    yield from (Line(f"{_INDENT}{text}", alarm) for text in wrap(parts, look.width - len(_INDENT)))
+    back = look.moment(schedule.ends) if schedule.ends is not None else "not known"
+    event = shortened(", ".join(case.kinds) or "unknown", _EVENT, look.cut)
+    back = back if schedule.comes_back else "does not come back"
+    return [state, safe.line(case.node), event, start, latest, back]
 
 
 def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
@@ -152,23 +125,18 @@ def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
 
     Cases that follow each other and have the same reason share it: the last one has it.
     """
-    after = [*cases[1:], None]
-    return [
-        [] if other is not None and _said(other) == _said(case) else list(_because(case, look))
-        for case, other in zip(cases, after, strict=True)
-    ]
-
-
-def _said(case: PlannedCase) -> tuple[Status, str, str]:
-    return case.status, case.forecast_words, case.schedule.ending
-
-
-def _because(case: PlannedCase, look: Look) -> Iterator[Line]:
     room = look.width - len(_INDENT)
-    for words in (case.forecast_words, case.schedule.ending):
-        text = look.line(with_time_left(words, look.now))
-        for part in wrap(text, room, break_long_words=False, break_on_hyphens=False):
-            yield Line(f"{_INDENT}{part}", case.status in _ALARMS and words == case.forecast_words)
+    said = [(case.status, case.forecast_words, case.schedule.ending) for case in cases]
+    reasons = []
+    for (status, forecast, ending), following in zip(said, [*said[1:], None], strict=True):
+        lines: list[Line] = []
+        for words in (forecast, ending) if following != (status, forecast, ending) else ():
+            text = look.line(with_time_left(words, look.now))
+            parts = wrap(text, room, break_long_words=False, break_on_hyphens=False)
+            alarm = status in _ALARMS and words == forecast
+            lines += [Line(f"{_INDENT}{part}", alarm) for part in parts]
+        reasons.append(lines)
+    return reasons
 
 
 def _widest(heads: Sequence[str], rows: Iterable[Sequence[str]], column: int) -> int:
@@ -212,20 +180,32 @@ def as_lines(ahead: PlanAhead, screen: Screen) -> list[Line]:
 def _lines(ahead: PlanAhead, screen: Screen, count: int) -> list[Line]:
     zone = ZoneInfo(ahead.plan.settings.time_zone)
     look = Look(ahead.plan.now, zone, max(screen.columns, 40), screen.signs.cut)
-    shown = ahead.cases[:count]
+    shown, hidden = ahead.cases[:count], ahead.cases[count:]
     warned = list(alarms(ahead.plan))
+    notes = [*(f"note: {note}" for note in ahead.plan.notes), *unseen_lines(ahead.plan.unseen)]
     lines = [
         *_text_folded(_head(ahead), look),
         *_text_folded(warned, look, alarm=True),
-        *_text_folded(_notes(ahead), look),
+        *_text_folded(notes, look),
     ]
     of_pods = [Line()] if ahead.pods is not None else []
     for line in pod_lines(ahead.pods, look.now) if ahead.pods is not None else ():
         of_pods += _text_folded([line.text], look, alarm=line.alarm)
+
+    later = []
+    if ahead.later:
+        first = f", the first on {to_text(ahead.later[0].first)}" if ahead.later[0].first else ""
+        missed = sum(case.status is Status.MISSED for case in ahead.later)
+        lost = f", {missed} of them will be missed" if missed else ""
+        later.append(f"{len(ahead.later)} later{first}{lost}; a longer --until shows them")
     if not shown:
-        return [*lines, *of_pods, Line(), *_text_folded(_nothing(ahead, warned), look)]
+        none = "Nothing is planned to start in this time."
+        none = none if warned else "No case: nothing is planned to start."
+        return [*lines, *of_pods, Line(), *_text_folded([none, ahead.openness, *later], look)]
+
     lines += [*of_pods, Line(), *table(shown, look)]
-    lines += _text_folded(_rest(ahead, count), look)
+    more = [f"and {len(hidden)} more; --all shows them"] if hidden else []
+    lines += _text_folded([*more, *later], look)
     # Who asks for pods gets these instead of the chart.
     if look.width >= NARROW and not of_pods:
         lines += [Line(), *chart(shown, ahead.calendars, ahead.until, look, screen.signs)]
@@ -242,50 +222,24 @@ def _head(ahead: PlanAhead) -> Iterator[str]:
     parts = [f"{counted[word]} {words}" for word, words in _COUNTED.items() if counted[word]]
     if parts:
         yield f"{count_of(len(ahead.cases), 'case')}: {', '.join(parts)}"
-    yield from _next(ahead)
-    unknown = sum(case.schedule.forecast is CaseForecast.UNKNOWN for case in ahead.cases)
-    if unknown:
-        yield f"of {unknown} it is not known whether the drain can end"
 
-
-def _next(ahead: PlanAhead) -> Iterator[str]:
-    """Yield which drain starts next, and which maintenance comes next, with how far away each is."""
-    now = ahead.plan.now
+    # Which drain starts next, and which maintenance comes next, with how far away each is.
+    at_once = ahead.plan.now
     starts = ((case.schedule.planned_start, case, "drain") for case in ahead.cases if not case.begun)
     strikes = ((case.not_before, case, ", ".join(case.kinds)) for case in ahead.cases)
     coming = []
     for moments in (starts, strikes):
-        later = [(at, case.node, what) for at, case, what in moments if at is not None and at > now]
+        later = [(at, case.node, what) for at, case, what in moments if at is not None and at > at_once]
         coming += [min(later)] if later else []
-    said = (f"{what} of {node} {time_left(at, now)}, at {to_text(at)}" for at, node, what in sorted(coming))
-    if words := "; ".join(said):
+    words = "; ".join(
+        f"{what} of {node} {time_left(at, at_once)}, at {to_text(at)}" for at, node, what in sorted(coming)
+    )
+    if words:
         yield f"next: {words}"
 
-
-def _notes(ahead: PlanAhead) -> Iterator[str]:
-    yield from (f"note: {note}" for note in ahead.plan.notes)
-    yield from unseen_lines(ahead.plan.unseen)
-
-
-def _nothing(ahead: PlanAhead, warned: Sequence[str]) -> Iterator[str]:
-    yield "Nothing is planned to start in this time." if warned else "No case: nothing is planned to start."
-    yield ahead.openness
-    yield from _later(ahead)
-
-
-def _rest(ahead: PlanAhead, count: int) -> Iterator[str]:
-    hidden = ahead.cases[count:]
-    if hidden:
-        yield f"and {len(hidden)} more; --all shows them"
-    yield from _later(ahead)
-
-
-def _later(ahead: PlanAhead) -> Iterator[str]:
-    if ahead.later:
-        first = f", the first on {to_text(ahead.later[0].first)}" if ahead.later[0].first else ""
-        missed = sum(case.status is Status.MISSED for case in ahead.later)
-        lost = f", {missed} of them will be missed" if missed else ""
-        yield f"{len(ahead.later)} later{first}{lost}; a longer --until shows them"
+    unknown = sum(case.schedule.forecast is CaseForecast.UNKNOWN for case in ahead.cases)
+    if unknown:
+        yield f"of {unknown} it is not known whether the drain can end"
 
 
 def _text_folded(texts: Iterable[str], look: Look, *, alarm: bool = False) -> Iterator[Line]:
