@@ -27,7 +27,13 @@ from reconciler.model.errors import PluginError
 _ROOMS = {"features": "feature", "sources": "source"}
 """The stage of a plugin of one file, by the room."""
 
-VALUES = {"feature": "FEATURE", "source": "SOURCES", "settings": "SECTIONS", "process": "PROCESS"}
+VALUES = {
+    "feature": "FEATURE",
+    "source": "SOURCES",
+    "settings": "SECTIONS",
+    "process": "PROCESS",
+    "simulation": "SIMULATED",
+}
 """The value in which the module of a stage says what it gives; for commands, the face has their names."""
 
 ENTRY_POINT = "node_maintenance.plugins"

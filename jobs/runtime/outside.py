@@ -82,14 +82,12 @@ class Wiring:
         ports, machines = self._of(settings)
         return Outside(
             reader=self.cluster,
-            clients=self._sources.of(settings),
+            clients={**self._sources.of(settings), **ports.clients},
             machines=machines,
             calendars=self._calendars,
             hooks=ports.hooks,
             ahead=self._ahead,
             itself=self.itself,
-            prometheus=ports.prometheus,
-            kubernikus=ports.kubernikus,
             beside=self.beside,
         )
 
@@ -100,14 +98,12 @@ class Wiring:
             reader=self.cluster,
             writer=self.cluster,
             drainer=drainer,
-            clients=self._sources.of(settings),
+            clients={**self._sources.of(settings), **ports.clients},
             machines=machines,
             calendars=self._calendars,
             hooks=ports.hooks,
             ahead=self._ahead,
             itself=self.itself,
-            prometheus=ports.prometheus,
-            kubernikus=ports.kubernikus,
             beside=self.beside,
             notifier=ports.notifier or _Nobody(),
         )
@@ -119,8 +115,7 @@ class Wiring:
             ports = PassPorts(
                 next((each.notifier for each in made if each.notifier is not None), None),
                 next((each.hooks for each in made if each.hooks is not None), None),
-                next((each.prometheus for each in made if each.prometheus is not None), None),
-                next((each.kubernikus for each in made if each.kubernikus is not None), None),
+                {name: client for each in made for name, client in each.clients.items()},
             )
             makers = {provider: make for of in self._machines for provider, make in of(settings).items()}
             self._made = settings, ports, MachineProviders(makers) if makers else None

@@ -33,17 +33,7 @@ if TYPE_CHECKING:
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
     from reconciler.model.pod import Pod
-    from reconciler.model.ports import (
-        CalendarReader,
-        Clock,
-        Evictor,
-        KubernikusReader,
-        Notification,
-        Notifier,
-        Outbox,
-        PrometheusReader,
-    )
-    from reconciler.model.workflow import ShuffleRow
+    from reconciler.model.ports import CalendarReader, Clock, Evictor, Notification, Notifier, Outbox
     from reconciler.settings.schema import Settings
 
 Value = TypeVar("Value")
@@ -71,6 +61,18 @@ class Past(Struct, frozen=True):
 
     since: datetime
     cases: tuple[EndedCase, ...]
+
+
+class ShuffleRow(Struct, frozen=True):
+    """The counters of one owner and profile: pods, and pods divided by the replicas of their owner.
+
+    `per_replica` is infinite once a pod was counted whose owner had no replica, as in maintenance-controller.
+    """
+
+    owner: str
+    profile: str
+    pods: int = 0
+    per_replica: float = 0.0
 
 
 class Observer:
@@ -371,12 +373,14 @@ class Ports(Struct, frozen=True):
 
 
 class PassPorts(Struct, frozen=True):
-    """The ports of a pass that a feature makes. None: another one makes it, or the settings need none."""
+    """The ports of a pass that a feature makes. None: another one makes it, or the settings need none.
+
+    `clients` are by the name of their `Port`.
+    """
 
     notifier: Notifier | None = None
     hooks: HookRunner | None = None
-    prometheus: PrometheusReader | None = None
-    kubernikus: KubernikusReader | None = None
+    clients: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Reported(Struct, frozen=True):

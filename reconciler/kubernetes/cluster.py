@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from reconciler.http.retrying import Guard, read_only
-from reconciler.kubernetes import kept_records, maintenances, node_writing, workflow_objects
+from reconciler.kubernetes import kept_records, maintenances, node_writing
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.reader import AGENT, AGENT_NAMESPACE, NAMESPACE, PlainReader
 from reconciler.model.polling import MemoryForm
 from reconciler.model.snapshot import Ledger
-from reconciler.model.workflow import HypervisorWrite, LeaseTake
 from reconciler.model.writes import (
     ConditionsWrite,
     LabelsWrite,
@@ -71,14 +70,6 @@ class Cluster(PlainReader):
     def write_maintenance(self, write: MaintenanceWrite) -> None:
         """Create, change or delete a NodeMaintenance."""
         maintenances.write(self._connection, self._guard, write)
-
-    def take_lease(self, take: LeaseTake) -> None:
-        """Take a Lease for a node; see workflow_objects.take_lease."""
-        workflow_objects.take_lease(self._connection, self._guard, take)
-
-    def write_hypervisor(self, write: HypervisorWrite) -> None:
-        """Set fields of a Hypervisor; see workflow_objects.write_hypervisor."""
-        workflow_objects.write_hypervisor(self._connection, self._guard, write)
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""

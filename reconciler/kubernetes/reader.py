@@ -29,7 +29,6 @@ from reconciler.kubernetes.nodes import CordonOwner, read_node
 from reconciler.kubernetes.reconcilers import read_reconciler
 from reconciler.kubernetes.wire.formats import Format, budget_format, node_format, pod_format
 from reconciler.kubernetes.wire.lists import in_order, list_all
-from reconciler.kubernetes.workflow_objects import read_hypervisors, read_lease
 from reconciler.model import limits
 from reconciler.model.clocks import Disagreement
 from reconciler.model.errors import Forbidden, NotFound, Rejected, Unauthorized
@@ -40,7 +39,6 @@ from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
 from reconciler.model.writes import Maintenance
 
 Value = TypeVar("Value")
@@ -166,14 +164,6 @@ class PlainReader:
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """Return our NodeMaintenance objects; None if the CRD is not installed."""
         return maintenances.read(self._connection, prefix)
-
-    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
-        """Return a Lease of a check, None if it does not exist."""
-        return read_lease(self._connection, ref)
-
-    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
-        """Return all Hypervisors, None if the cluster does not have the kind."""
-        return read_hypervisors(self._connection)
 
     def disagreement(self) -> Disagreement | None:
         """Return what answers say that contradict the time of passes, None if they agree."""

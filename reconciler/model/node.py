@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -12,6 +13,7 @@ from msgspec.structs import force_setattr
 from reconciler.model import limits
 from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import keys_of
+from reconciler.model.problems import Faults
 from reconciler.model.values import Annotations, Labels, replace
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -366,3 +368,27 @@ LATE = "MaintenanceLate"
 """Only NodeMaintenance objects have these two, and only when they are True."""
 
 LIFECYCLE = (PLANNED, IN_PROGRESS, DRAINING, DRAINED)
+
+
+def upgraded_pools(nodes: Iterable[Node], faults: Faults) -> frozenset[str]:
+    """Return the agent pools with a node that AKS upgrades now.
+
+    A node whose data ends in an error is one of `faults`, and its pool counts as not upgraded.
+    """
+    what = "whether AKS upgrades it is not known"
+    return frozenset(faults.of(node.name, what, partial(_pool_in_upgrade, node), "") for node in nodes) - {""}
+
+
+def upgrade_on(node: Node, pools: Collection[str]) -> str:
+    """Return in words what AKS upgrades that concerns the node, empty if nothing; `pools` are in upgrades."""
+    pool = node.agent_pool
+    return upgrade_of(pool) if node.in_upgrade or pool in pools else ""
+
+
+def upgrade_of(pool: str) -> str:
+    """Return in words that AKS upgrades this pool, or a node without a pool."""
+    return f"AKS upgrades pool {pool}" if pool else "AKS upgrades the node"
+
+
+def _pool_in_upgrade(node: Node) -> str:
+    return node.agent_pool if node.in_upgrade else ""

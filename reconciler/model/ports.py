@@ -27,15 +27,6 @@ from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, Self, ServerVersion
-from reconciler.model.workflow import (
-    Hypervisor,
-    KubernikusAnswer,
-    KubernikusQuery,
-    LeaseRef,
-    LeaseSeen,
-    PrometheusAnswer,
-    PrometheusQuery,
-)
 from reconciler.model.writes import ClusterWriter, Maintenance
 
 Value = TypeVar("Value")
@@ -87,12 +78,6 @@ class ClusterReader(Protocol):
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """Our NodeMaintenance objects, those of this prefix; None if the CRD is not installed."""
-
-    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
-        """A Lease that checks of workflows read, None if it does not exist."""
-
-    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
-        """All Hypervisors, None if the cluster does not have the kind."""
 
     def disagreement(self) -> Disagreement | None:
         """What answers of the last minute say that contradict the time of passes, None if they agree."""
@@ -212,26 +197,6 @@ class Outbox(Protocol):
         """Keep them, and return once they survive a kill, or after a few seconds. Raises nothing.
 
         One that was kept before, or sent, is not kept again.
-        """
-
-
-class PrometheusReader(Protocol):
-    """Asks Prometheus for checks of workflows."""
-
-    def ask(self, queries: Sequence[PrometheusQuery], /) -> Mapping[PrometheusQuery, PrometheusAnswer]:
-        """Return the answer to each query, within a few seconds; a failure is its `problem`. Raises nothing.
-
-        Nothing is sent twice, and an answer may be some seconds old.
-        """
-
-
-class KubernikusReader(Protocol):
-    """Asks Kubernikus for checks of workflows."""
-
-    def ask(self, queries: Sequence[KubernikusQuery], /) -> Mapping[KubernikusQuery, KubernikusAnswer]:
-        """Return the answer for each cluster, within a few seconds; a failure is its `problem`.
-
-        Raises nothing. An answer may be a minute old.
         """
 
 
@@ -433,24 +398,26 @@ class Outside(Struct, frozen=True, kw_only=True):
     """What a pass reads.
 
     It is enough for a rehearsal, and nothing in it writes to the cluster. `clients` are the clients of polled
-    sources, by the source's name. A source without a client uses only the answers in the ledger.
-    `reconciler` is who acts on the nodes, as a process knows it before the pass. Without
-    `prometheus` or `kubernikus`, checks of workflows have no answers from it. Without `calendars`, those of
-    the settings have the content that the settings were given. `hooks` is None where the settings name no
+    sources, by the source's name, and those of features, by the name of their `Port`. A source without a
+    client uses only the answers in the ledger. `reconciler` is who acts on the nodes, as a process knows it
+    before the pass. Without `calendars`, those of the settings have the content that the settings were given.
+    `hooks` is None where the settings name no
     hooks. What no cordon needs goes through `beside`, as the reader's own requests do.
     """
 
     reader: ClusterReader
-    clients: Mapping[str, SourceClient] = field(default_factory=dict)
+    clients: Mapping[str, Any] = field(default_factory=dict)
     machines: MachineReader | None = None
     calendars: CalendarReader | None = None
     hooks: HookReader | None = None
     ahead: AheadReader | None = None
     itself: Self = Self()
     reconciler: Reconciler = Reconciler()
-    prometheus: PrometheusReader | None = None
-    kubernikus: KubernikusReader | None = None
     beside: Beside = AtOnce()
+
+    def client(self, name: str) -> Any | None:
+        """Return the client of this name, None if this process does not have it."""
+        return self.clients.get(name)
 
 
 class WritableOutside(Outside, frozen=True, kw_only=True):
@@ -469,7 +436,7 @@ class WritableOutside(Outside, frozen=True, kw_only=True):
     outbox: Outbox | None = None
     side_by_side: SideBySide = one_by_one
 
-    def client(self, name: str) -> object | None:
+    def client(self, name: str) -> Any | None:
         """Return what a task is performed with, None if this process does not have it."""
         ours = {"writer": self.writer, "machines": self.machines, "hooks": self.hooks}
         return ours[name] if name in ours else self.clients.get(name)

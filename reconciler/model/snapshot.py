@@ -23,7 +23,6 @@ from reconciler.model.problems import Unseen
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.values import Name, replace
-from reconciler.model.workflow import ReadForChecks
 
 FIRST_PAUSE = timedelta(seconds=10)
 """The pause after the first try. Each further pause is twice as long, so the tries grow with the logarithm of
@@ -304,23 +303,22 @@ class Self(Struct, frozen=True):
 class ReadForSettings(Struct, frozen=True):
     """What is read only if the settings, or an announced maintenance, ask for it.
 
-    `namespaces` are the labels of every namespace, for rules of the drain. `checks` is what the checks of
-    workflows need. `groups` are the groups with pods on nodes that may be drained, by node
-    (drain/workloads.py). `calendars` is what was read of the calendars of the settings, by their names.
-    `ahead` is what says whether the drains of announced nodes can end. `machines` are those of the nodes that
-    may be replaced, by node. `published` are the objects that publishers read, by the publisher's sign; a
-    sign is missing if it is disabled or its objects can't be read. `of_features` is what a feature has read
-    of some nodes, by its name and theirs. `server` is the version of the API server.
+    `namespaces` are the labels of every namespace, for rules of the drain. `groups` are the groups with
+    pods on nodes that may be drained, by node (drain/workloads.py). `calendars` is what was read of the
+    calendars of the settings, by their names. `ahead` is what says whether the drains of announced nodes
+    can end. `machines` are those of the nodes that may be replaced, by node. `published` are the objects
+    that publishers read, by the publisher's sign; a sign is missing if it is disabled or its objects
+    can't be read. `of_features` is what a feature has read for its own decisions, by its name. `server`
+    is the version of the API server.
     """
 
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    checks: ReadForChecks = ReadForChecks()
     groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
     calendars: Mapping[str, CalendarText] = field(default_factory=dict)
     ahead: ReadAhead = ReadAhead()
     machines: Mapping[str, Machine] = field(default_factory=dict)
     published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    of_features: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    of_features: Mapping[str, Any] = field(default_factory=dict)
     server: ServerVersion = ServerVersion()
 
 

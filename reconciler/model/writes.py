@@ -19,7 +19,6 @@ from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint
 from reconciler.model.outcome import ActionKind
 from reconciler.model.record import KnownEvent, Record, record_of
 from reconciler.model.snapshot import Ledger
-from reconciler.model.workflow import HypervisorWrite, LeaseTake
 
 
 class Stage(StrEnum):
@@ -331,15 +330,6 @@ class ClusterWriter(Protocol):
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it."""
-
-    def take_lease(self, take: LeaseTake) -> None:
-        """Take a Lease, or create it; Conflict if it has changed since it was read.
-
-        Taking it again, because an answer was lost, changes nothing.
-        """
-
-    def write_hypervisor(self, write: HypervisorWrite) -> None:
-        """Set fields of a Hypervisor; Conflict if another one has its name by now, NotFound if it is gone."""
 
 
 NO_LISTS = ListChanges()

@@ -237,8 +237,10 @@ class Progress(Struct):
 class Decider:
     """What a feature decides in one pass, about one node after the other, before the platform's profile.
 
-    A subclass inherits that it decides nothing.
+    A subclass inherits that it decides nothing. `notes` are about the whole cluster, one sentence each.
     """
+
+    notes: tuple[str, ...] = ()
 
     def decide(
         self, node: NodeFacts, situation: Situation, context: PassContext

@@ -20,7 +20,15 @@ from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord, Ho
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.moments import to_text
-from reconciler.model.node import POOL_ANNOTATIONS, READ_LABELS, UPGRADE_ANNOTATIONS, US, Node, Wanted
+from reconciler.model.node import (
+    POOL_ANNOTATIONS,
+    READ_LABELS,
+    UPGRADE_ANNOTATIONS,
+    US,
+    Node,
+    Wanted,
+    upgraded_pools,
+)
 from reconciler.model.pod import Pod, claims_of
 from reconciler.model.polling import AnyMemory, Listing, Memory
 from reconciler.model.ports import (
@@ -52,7 +60,6 @@ from reconciler.model.snapshot import (
     Snapshot,
 )
 from reconciler.model.values import replace
-from reconciler.model.workflow import upgraded_pools
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Observed, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
@@ -184,7 +191,7 @@ def observe(
             readings[node.name] = ()
             problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
 
-    of_features, unread_nodes = parts.read_nodes(
+    of_features, unread_for_features = parts.observe(
         outside, Observed(fleet.nodes, fleet.records, memories, settings, now)
     )
     machines = _machines(outside, parts.machine_of, fleet.nodes, readings, fleet.records, settings)
@@ -214,7 +221,6 @@ def observe(
         unread = {**ahead.unread, **dict.fromkeys(soon - set(busy), _NEXT_PASS)}
         # A preview reads all labels. It must not know more than the passes whose forecast it shows.
         ahead = replace(ahead, unread=unread, labels=_labels(wants, settings))
-    checks = parts.read_checks(outside, settings)
 
     begun = _just_begun(outside, fleet.records, now, 0 if soon else _FEW).difference(struck, machines)
     pods, unread_pods = _pods(outside, fleet.nodes, [name for name in busy if name not in begun], gaps)
@@ -226,7 +232,6 @@ def observe(
         attached=_attached(outside, fleet.records, pods),
         for_settings=ReadForSettings(
             namespaces,
-            checks,
             groups,
             calendars,
             ahead,
@@ -246,7 +251,7 @@ def observe(
             (
                 *doubts,
                 *unread_objects,
-                *unread_nodes,
+                *unread_for_features,
                 *unpolled,
                 *unread_calendars,
                 *ungrouped,

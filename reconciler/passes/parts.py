@@ -18,7 +18,6 @@ from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.record import KEYS
 from reconciler.model.values import replace
-from reconciler.model.workflow import ReadForChecks
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import (
     Feature,
@@ -128,32 +127,20 @@ class Parts(Struct, frozen=True):
                     return tool
         return ""
 
-    def read_nodes(
-        self, outside: Outside, observed: Observed
-    ) -> tuple[Mapping[str, Mapping[str, Any]], tuple[str, ...]]:
-        """Return what features have read of nodes, by feature and node, and a note for each that failed."""
-        read: dict[str, Mapping[str, Any]] = {}
+    def observe(self, outside: Outside, observed: Observed) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+        """Return what features have read for themselves, by feature, and a note for each that failed."""
+        read: dict[str, Any] = {}
         notes: list[str] = []
         for feature in self.features:
-            if feature.read_nodes:
-                nothing: Mapping[str, Any] = {}
+            if feature.observe:
                 what = f"what {feature.name} needs of nodes can't be read"
-                reads = partial(feature.read_nodes, outside, observed)
-                beside = partial(outside.beside.read, ("nodes", "for", feature.name), reads)
                 try:
-                    read[feature.name] = beside()
+                    read[feature.name] = feature.observe(outside, observed)
                 except Late as error:
-                    read[feature.name] = nothing
                     notes.append(f"{what}: {error}")
-                except Exception as error:  # noqa: BLE001 - a feature that can't read nodes harms none
-                    read[feature.name] = nothing
+                except Exception as error:  # noqa: BLE001 - a feature that can't read harms no node
                     notes.append(f"internal error: {what}: {internal(what, error)}")
         return read, tuple(notes)
-
-    def read_checks(self, outside: Outside, settings: Settings) -> ReadForChecks:
-        """Return what the checks of workflows need, empty without workflows."""
-        read = (feature.read_checks(outside, settings) for feature in self.features if feature.read_checks)
-        return next(read, ReadForChecks())
 
     def read_objects(
         self, reader: ClusterReader, settings: Settings, earlier: Collection[str], gaps: Gaps

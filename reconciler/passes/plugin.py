@@ -26,7 +26,6 @@ from reconciler.model.problems import Gaps
 from reconciler.model.record import CaseRecord, Record, RecordPart, State
 from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
 from reconciler.model.tasks import Task
-from reconciler.model.workflow import ReadForChecks
 from reconciler.model.writes import Publication
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.profiles.case import CaseView
@@ -243,9 +242,9 @@ class Feature(Struct, frozen=True):
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
     sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
-    it is none that the feature knows. `read_nodes` reads what the feature needs to know of some nodes, by
-    their names: it chooses them, a bounded number. What can't be read is a part of its answer. `read_checks`
-    reads what the checks of workflows need. A node that breaks what `decide` does is one of the faults.
+    it is none that the feature knows. `observe` reads what the feature decides from beside all that,
+    through `Outside.beside`: a bounded number of things. What can't be read is a part of its answer. The
+    snapshot has it under the feature's name. A node that breaks what `decide` does is one of the faults.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -267,8 +266,7 @@ class Feature(Struct, frozen=True):
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None
-    read_nodes: Callable[[Outside, Observed], Mapping[str, Any]] | None = None
-    read_checks: Callable[[Outside, Settings], ReadForChecks] | None = None
+    observe: Callable[[Outside, Observed], Any] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
     decide: Deciding | None = None
     bears_signs: Callable[[Node, str], bool] | None = None

@@ -13,14 +13,13 @@ from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from reconciler.model.holds import HoldKind
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
-from reconciler.model.workflow import LeaseTake, Needs
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """The names that a profile can use."""
@@ -65,9 +64,8 @@ class CheckType(Struct, frozen=True):
     """A type of check: a function of the configuration, if it has one, and the situation.
 
     `ordinarily` is the sentence for an answer that gives no reason. `who`, `by_itself`, `waits` and
-    `by_person` are those of its kind of hold. `needs` returns what it reads beyond the nodes. `takes` returns
-    the Lease that the node takes when a transition with this check really happens, None if it takes none: it
-    gets what the check got. `starts`: each start of a drain asks it, though no profile names it.
+    `by_person` are those of its kind of hold. `starts`: each start of a drain asks it, though no profile
+    names it.
     """
 
     name: str
@@ -79,8 +77,6 @@ class CheckType(Struct, frozen=True):
     by_itself: bool = False
     waits: bool = False
     by_person: bool = False
-    needs: Callable[[Any], Needs] = lambda _config: Needs()
-    takes: Callable[[Any, Any], LeaseTake | None] = lambda _config, _situation: None
     starts: bool = False
 
     @property
@@ -93,18 +89,7 @@ class CheckType(Struct, frozen=True):
         return Hold(node, self.name, reason, waits_for=self.waits_for)
 
 
-class _Facts(TypedDict, total=False):
-    """The fields of CheckType that a decorator may give."""
-
-    waits_for: WaitsFor
-    ordinarily: str
-    who: str
-    by_itself: bool
-    waits: bool
-    by_person: bool
-    needs: Callable[[Any], Needs]
-    takes: Callable[[Any, Any], LeaseTake | None]
-    starts: bool
+_Kind = TypeVar("_Kind", bound=CheckType)
 
 
 class Check(Struct, frozen=True, dict=True):
@@ -173,16 +158,17 @@ class Trigger(Struct, frozen=True):
         return self.type.missing(self.config, situation, work)
 
 
-class Vocabulary:
+class Vocabulary(Generic[_Kind]):
     """The types of checks and triggers that profiles may name, by name."""
 
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._checks: dict[str, CheckType] = {}
+    def __init__(self, kind: type[_Kind]) -> None:
+        """Begin without any. Checks are of this kind."""
+        self._kind = kind
+        self._checks: dict[str, _Kind] = {}
         self._triggers: dict[str, TriggerType] = {}
 
     @property
-    def checks(self) -> Mapping[str, CheckType]:
+    def checks(self) -> Mapping[str, _Kind]:
         """Every type of check, sorted by name."""
         return dict(sorted(self._checks.items()))
 
@@ -192,16 +178,16 @@ class Vocabulary:
         return dict(sorted(self._triggers.items()))
 
     def check(
-        self, name: str, config: type[Any] | None = None, **facts: Unpack[_Facts]
-    ) -> Callable[[Callable[..., CheckResult]], CheckType]:
+        self, name: str, config: type[Any] | None = None, **facts: Any
+    ) -> Callable[[Callable[..., CheckResult]], _Kind]:
         """Register a function as the check `name`; raises ValueError if the name is taken or invalid.
 
-        The `facts` are the other fields of CheckType. A check that ever passes without a reason needs
+        The `facts` are the other fields of its kind. A check that ever passes without a reason needs
         `ordinarily`.
         """
 
-        def register(ask: Callable[..., CheckResult]) -> CheckType:
-            return _add(self._checks, name, CheckType(name, ask, config, **facts))
+        def register(ask: Callable[..., CheckResult]) -> _Kind:
+            return _add(self._checks, name, self._kind(name, ask, config, **facts))
 
         return register
 
@@ -232,7 +218,7 @@ def import_plugins(package: str, path: Iterable[str]) -> None:
         import_module(f"{package}.{name}")
 
 
-PLATFORM = Vocabulary()
+PLATFORM = Vocabulary(CheckType)
 """That of the profile for events of the platform."""
 
 check, trigger = PLATFORM.check, PLATFORM.trigger

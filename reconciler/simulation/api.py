@@ -18,15 +18,6 @@ from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, Followed, Notification, PodChange
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
-from reconciler.model.workflow import (
-    CHANGE_HYPERVISOR,
-    TAKE_LEASE,
-    Hypervisor,
-    HypervisorWrite,
-    LeaseRef,
-    LeaseSeen,
-    LeaseTake,
-)
 from reconciler.model.writes import (
     CONDITIONS,
     LABELS,
@@ -121,7 +112,7 @@ class SimulatedApi:
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Every node with the wanted fields, sorted by name."""
-        self._read("nodes")
+        self.begin_read("nodes")
         nodes = self.cluster.nodes if self.stale is None else self.stale
         self.listed = tuple(self._shown(node, wanted) for _, node in sorted(nodes.items()))
         return self.listed
@@ -143,64 +134,54 @@ class SimulatedApi:
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of a node, or of all."""
         del placement
-        self._read("pods", node or "")
+        self.begin_read("pods", node or "")
         return self.cluster.pods_where(lambda pod: node in (None, pod.node))
 
     def pods_with(self, label: str) -> tuple[Pod, ...]:
         """The pods that have a label of this key."""
-        self._read("pods")
+        self.begin_read("pods")
         return self.cluster.pods_where(lambda pod: label in pod.labels)
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Every budget."""
-        self._read("budgets")
+        self.begin_read("budgets")
         return _by_name(self.cluster.budgets) or ()
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """Every namespace's labels."""
-        self._read("namespaces")
+        self.begin_read("namespaces")
         return dict(self.cluster.namespaces)
 
     def agents(self) -> Agents:
         """The node agents' health."""
-        self._read("agents")
+        self.begin_read("agents")
         return self.cluster.agents
 
     def remediator(self) -> Remediator:
         """AKS's remediator-config."""
-        self._read("remediator")
+        self.begin_read("remediator")
         return self.cluster.remediator
 
     def server_version(self) -> ServerVersion:
         """The version of the API server."""
-        self._read("server_version")
+        self.begin_read("server_version")
         return self.cluster.server_version
 
     def ledger(self) -> Ledger:
         """Our ConfigMap."""
-        self._read("ledger")
+        self.begin_read("ledger")
         return self.cluster.ledger
 
     def holds(self) -> tuple[PersonHold, ...]:
         """The holds of many nodes."""
-        self._read("ledger")
+        self.begin_read("ledger")
         return self.cluster.ledger.holds
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """The NodeMaintenance objects."""
         del prefix
-        self._read("maintenances")
+        self.begin_read("maintenances")
         return _by_name(self.cluster.maintenances)
-
-    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
-        """A Lease of a check."""
-        self._read("lease", str(ref))
-        return self.cluster.leases.get(ref)
-
-    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
-        """All Hypervisors; None where the kind is not installed."""
-        self._read("hypervisors")
-        return _by_name(self.cluster.hypervisors)
 
     def disagreement(self) -> Disagreement | None:
         """How far the API server's clock is from ours."""
@@ -321,30 +302,6 @@ class SimulatedApi:
         self.cluster.note(Actor.US, "ledger")
         self.end_write(call)
 
-    def take_lease(self, take: LeaseTake) -> None:
-        """Take a Lease. One that has changed since it was read is not taken."""
-        call = self.begin_write("take_lease", take.holder, str(take.ref), take)
-        now = self.cluster.leases.get(take.ref)
-        ours = now is not None and (now.holder, now.renewed) == (take.holder, take.at)
-        if now != take.seen and not ours:
-            raise Conflict(f"the Lease {take.ref} has changed", status=409)
-        count = now.transitions + 1 if now is not None else 0
-        self.cluster.put_lease(take.ref, LeaseSeen(take.holder, take.at, take.duration, transitions=count))
-        self.cluster.note(Actor.US, TAKE_LEASE.name, take.holder, str(take.ref))
-        self.end_write(call)
-
-    def write_hypervisor(self, write: HypervisorWrite) -> None:
-        """Set fields of a Hypervisor. One with another UID is not changed."""
-        call = self.begin_write("write_hypervisor", write.name, content=write)
-        found = (self.cluster.hypervisors or {}).get(write.name)
-        if found is None:
-            raise NotFound(f"the Hypervisor {write.name} not found", status=404)
-        if found.uid != write.uid:
-            raise Conflict(f"the Hypervisor {write.name} was deleted and created again", status=409)
-        self.cluster.put_hypervisor(replace(found, spec={**found.spec, **write.fields}))
-        self.cluster.note(Actor.US, CHANGE_HYPERVISOR.name, write.name)
-        self.end_write(call)
-
     # Notifier
 
     def notify(self, notification: Notification) -> bool:
@@ -369,18 +326,18 @@ class SimulatedApi:
 
     def node(self, name: str) -> Node | None:
         """One node as it is now."""
-        self._read("node", name)
+        self.begin_read("node", name)
         found = self.cluster.nodes.get(name)
         return self._shown(found, Wanted(frozenset({"Ready"}), DEFAULT_PREFIX)) if found else None
 
     def watch_pods(self, node: str) -> SimulatedWatch[PodChange]:
         """List, then watch a node's pods."""
-        self._read("watch_pods", node)
+        self.begin_read("watch_pods", node)
         return self.cluster.watch_pods(node)
 
     def watch_budgets(self, namespace: str = "") -> SimulatedWatch[BudgetChange]:
         """List, then watch the budgets of a namespace, or all."""
-        self._read("watch_budgets")
+        self.begin_read("watch_budgets")
         return self.cluster.watch_budgets(namespace)
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
@@ -420,24 +377,33 @@ class SimulatedApi:
 
     def attachments(self, node: str, staying: frozenset[str] = frozenset()) -> tuple[str, ...]:
         """The volumes still attached. One that has the name of a claim (`namespace/name`) is bound to it."""
-        self._read("attachments", node)
+        self.begin_read("attachments", node)
         return tuple(name for name in self.cluster.attached.get(node, ()) if name not in staying)
 
     def unplaced(self) -> tuple[Pod, ...]:
         """The pods without a node."""
-        self._read("unplaced")
+        self.begin_read("unplaced")
         return tuple(pod for _, pod in sorted(self.cluster.pods.items()) if not pod.node)
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
         """The volumes still attached to each of these nodes, but those of claims that stay."""
         return {node: self.attachments(node, claims) for node, claims in staying.items()}
 
-    # Every write calls these two.
+    # Every read calls the first of these, and every write the others.
+
+    def begin_read(self, what: str, node: str = "") -> None:
+        """Count a read and call the hook before it, which may raise.
+
+        Simulated clients of features use this, too.
+        """
+        self.reads += 1
+        if self.before_read is not None:
+            self.before_read(Call(what, node, number=self.reads))
 
     def begin_write(self, what: str, node: str = "", subject: str = "", content: object = None) -> Call:
         """Count a write and call the hook before it, which may raise.
 
-        Other simulated writers use this, too.
+        Simulated clients of features use this, too.
         """
         self.writes += 1
         call = Call(what, node, subject, self.writes, content)
@@ -523,11 +489,6 @@ class SimulatedApi:
         beat = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % HEARTBEAT
         silent = self.silent_since.get(name)
         return replace(condition, heartbeat=min(beat, silent) if silent else beat)
-
-    def _read(self, what: str, node: str = "") -> None:
-        self.reads += 1
-        if self.before_read is not None:
-            self.before_read(Call(what, node, number=self.reads))
 
     def _asked_for(self, verb: str, pod: Pod, grace: int | None) -> Call:
         node = self.cluster.nodes.get(pod.node)

@@ -15,7 +15,6 @@ from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 from reconciler.model.values import replace
-from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
 from reconciler.model.writes import Maintenance
 from reconciler.simulation.clock import Actor, Delivery, Happening, Log, SimulatedWatch, VirtualClock, at_once
 
@@ -43,7 +42,7 @@ class Backup(Struct, frozen=True):
     parts: Mapping[str, Any]
 
 
-BACKED_UP = ("nodes", "pods", "budgets", "namespaces", "maintenances", "leases", "hypervisors", "our_cordons")
+BACKED_UP = ("nodes", "pods", "budgets", "namespaces", "maintenances", "others", "our_cordons")
 """The attributes that a backup has."""
 
 
@@ -60,10 +59,8 @@ class ObjectStore:
         self.events: list[KubernetesEvent] = []
         self.maintenances: dict[str, Maintenance] | None = {}
         """The NodeMaintenance objects by name; None where the CRD is not installed."""
-        self.leases: dict[LeaseRef, LeaseSeen] = {}
-        """The Leases of checks."""
-        self.hypervisors: dict[str, Hypervisor] | None = None
-        """The Hypervisors by name; None where the kind is not installed."""
+        self.others: dict[str, Mapping[Any, Any]] = {}
+        """The objects that features alone use, by kind. A change replaces all objects of the kind."""
         self.our_cordons: set[str] = set()
         """The UIDs of nodes that the program cordoned, as `metadata.managedFields` shows."""
         self.node_listeners: list[Callable[[Node], None]] = []
@@ -97,20 +94,12 @@ class ObjectStore:
         """Log what happens."""
         self.log.write(Happening(self.clock.now(), actor, what, node, subject, detail))
 
-    def put_lease(self, ref: LeaseRef, lease: LeaseSeen) -> None:
-        """Store a Lease as it is now, with a new resourceVersion."""
-        self.leases[ref] = replace(lease, resource_version=self._next_revision(), uid=f"lease-{ref}")
-
-    def put_hypervisor(self, hypervisor: Hypervisor) -> None:
-        """Store a Hypervisor as it is now. The kind is installed then."""
-        self.hypervisors = {**(self.hypervisors or {}), hypervisor.name: hypervisor}
-
     def put_node(self, node: Node) -> None:
         """Store a node as it is now, with a new resourceVersion."""
         before = self.nodes.get(node.name)
         if before is None or before.unschedulable != node.unschedulable:
             self.our_cordons.discard(node.uid)
-        self.nodes[node.name] = replace(node, resource_version=self._next_revision())
+        self.nodes[node.name] = replace(node, resource_version=self.next_revision())
         for listener in list(self.node_listeners):
             listener(self.nodes[node.name])
 
@@ -170,12 +159,12 @@ class ObjectStore:
         self._push(pod.node, PodGone(pod.uid))
 
     def _put(self, pod: Pod) -> None:
-        pod = replace(pod, resource_version=self._next_revision())
+        pod = replace(pod, resource_version=self.next_revision())
         self.pods[pod.uid] = pod
         self._push(pod.node, pod)
 
     def _put_budget(self, budget: PodDisruptionBudget) -> None:
-        budget = replace(budget, resource_version=self._next_revision())
+        budget = replace(budget, resource_version=self.next_revision())
         self.budgets[budget.key] = budget
         for watch in list(self._watches.of_budgets):
             watch.push(budget)
@@ -184,7 +173,8 @@ class ObjectStore:
         for watch in list(self._watches.of_pods.get(node, ())):
             watch.push(change)
 
-    def _next_revision(self) -> str:
+    def next_revision(self) -> str:
+        """Return the resourceVersion of an object that changes now."""
         self._revision += 1
         return str(self._revision)
 

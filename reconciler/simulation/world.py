@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import partial
-from typing import TypeVar
+from functools import cache, partial
+from operator import itemgetter
+from typing import Any, TypeVar
 
+from reconciler import plugins
 from reconciler.drain.ahead import PodsAhead
 from reconciler.drain.drainer.core import DrainCore
 from reconciler.drain.drainer.messages import (
@@ -30,14 +32,7 @@ from reconciler.model.errors import ReconcilerError
 from reconciler.model.hooks import HookRunner
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.pod import Pod
-from reconciler.model.ports import (
-    BudgetChange,
-    EndedCases,
-    PodChange,
-    PrometheusReader,
-    SourceClient,
-    WritableOutside,
-)
+from reconciler.model.ports import BudgetChange, EndedCases, PodChange, WritableOutside
 from reconciler.model.snapshot import Self
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import Actor, Log, SimulatedWatch, SkewedClock, VirtualClock
@@ -46,6 +41,13 @@ from reconciler.simulation.machines import SimulatedMachines
 from reconciler.simulation.platform import SimulatedPlatform
 
 _Item = TypeVar("_Item")
+
+
+@cache
+def _of_features() -> Mapping[str, Callable[[SimulatedApi], Any]]:
+    """Return what makes the clients of features, by the name of their port."""
+    given = ((plugins.file_of(module), module.SIMULATED.items()) for module in plugins.modules("simulation"))
+    return dict(plugins.by_name("client", given, itemgetter(0)).values())
 
 
 class SteppedDrainer:
@@ -203,10 +205,8 @@ class World:
         self.api = SimulatedApi(self.cluster)
         self.machines: SimulatedMachines | None = None
         """The machine provider of the nodes, None if there is none."""
-        self.clients: dict[str, SourceClient] = {}
-        """The clients of polled sources, by the source's name."""
-        self.prometheus: PrometheusReader | None = None
-        """What answers the queries of checks, None if nobody does."""
+        self.clients: dict[str, Any] = {name: make(self.api) for name, make in _of_features().items()}
+        """The clients of features, by the name of their port, and of polled sources, by the source's name."""
         self.hooks: HookRunner | None = None
         """What runs the hooks of the settings, None if nothing does."""
         self.ended: EndedCases | None = None
@@ -231,7 +231,6 @@ class World:
             ended=self.ended,
             ahead=PodsAhead(self.api, every=timedelta(), budgets_every=timedelta()),
             itself=Self(leads_since=self._leads_since),
-            prometheus=self.prometheus,
         )
 
     @property

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,11 @@ from reconciler.kubernetes.connection import ApiPath, Connection, Request, api, 
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.lease import Lock
 from reconciler.kubernetes.nodes import read_node
+from reconciler.kubernetes.turns import Turns
 from reconciler.model.errors import NotFound, Rejected
+from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.node import Taint, Wanted
 from reconciler.model.pod import Owner, Pod, PodSpec
-from reconciler.model.workflow import HypervisorWrite
 from reconciler.model.writes import ConditionsWrite, LabelsWrite, MaintenanceWrite, NodeWrite, TaintWrite
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
@@ -104,8 +105,8 @@ USES: dict[str, Use] = {
     "delete a NodeMaintenance": lambda c, name: maintenances.write(
         c, lambda: None, MaintenanceWrite(name, "n", "p", None, exists=True)
     ),
-    "change a Hypervisor": lambda c, name: Cluster(c, guard=lambda: None).write_hypervisor(
-        HypervisorWrite(name, "u", {"reboot": True})
+    "take a turn": lambda c, name: Turns(c, lambda: None).take_lease(
+        LeaseTake(LeaseRef("ops", name), "n", NOW, timedelta(minutes=1), LeaseSeen("", NOW, timedelta()))
     ),
     "lease, namespace": lambda c, name: Lock(c, identity="me", namespace=name).acquire(),
     "lease, name": lambda c, name: Lock(c, identity="me", name=name).acquire(),

@@ -14,7 +14,6 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
 from reconciler.model.writes import ClusterWriter, Maintenance
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
@@ -64,12 +63,6 @@ class ReadOnly:
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         return self._api.maintenances(prefix)
-
-    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
-        return self._api.lease(ref)
-
-    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
-        return self._api.hypervisors()
 
     def disagreement(self) -> Disagreement | None:
         return self._api.disagreement()

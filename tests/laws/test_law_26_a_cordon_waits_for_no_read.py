@@ -27,7 +27,6 @@ from reconciler.model.plan import Plan
 from reconciler.model.ports import WritableOutside
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef
 from reconciler.run import run_pass
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
@@ -63,8 +62,6 @@ READS: dict[str, tuple[Any, ...]] = {
     "remediator": (),
     "server_version": (),
     "maintenances": (builders.PREFIX,),
-    "lease": (LeaseRef("default", "lease"),),
-    "hypervisors": (),
     "cordoned_by_us": ([_NODE],),
     "uncordoned_by": (_NODE,),
     "unplaced": (),

@@ -14,7 +14,6 @@ from reconciler.model.plan import Actions, NodePlan, Plan, Transition, outcome_n
 from reconciler.model.record import Cordon, DrainRecord, State, from_annotation
 from reconciler.model.snapshot import NOT_WRITTEN
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseTake
 from reconciler.model.writes import node_write
 from reconciler.passes.act import act
 from reconciler.run import AGAIN, rehearse
@@ -368,51 +367,6 @@ def test_an_outcome_names_the_write(
     plan = NodePlan("a", "", "", before, after, transitions=steps, todo=Actions(write=write))
 
     assert outcome_name(plan) == name
-
-
-TURN = LeaseRef("ops", "turn-0")
-
-
-def _taking(world: World, *names: str) -> tuple[Outcome, ...]:
-    """Carry out a plan in which each of these nodes takes the free Lease for a step."""
-    plans = [
-        NodePlan(
-            name,
-            "",
-            "",
-            State.REQUIRED,
-            State.IN_MAINTENANCE,
-            todo=Actions(
-                write=node_write(world.cluster.nodes[name], PREFIX, unschedulable=True),
-                tasks=(LeaseTake(TURN, name, NOW, minutes(1), world.cluster.leases.get(TURN)),),
-            ),
-        )
-        for name in names
-    ]
-    return act(Plan(NOW, "Enforce", tuple(plans)), world.outside)
-
-
-def test_a_lease_is_taken_before_the_step_that_needs_it() -> None:
-    world = _asking("a")
-    outcomes = _taking(world, "a")
-
-    assert [(one.action, one.result) for one in outcomes] == [
-        ("take lease", Result.DONE),
-        ("cordon", Result.DONE),
-    ]
-    assert world.cluster.leases[TURN].holder == "a"
-
-
-def test_a_node_that_does_not_get_its_lease_takes_no_step() -> None:
-    world = _asking("a", "b")
-    outcomes = _taking(world, "a", "b")
-
-    assert [(one.node, one.action, one.result) for one in outcomes] == [
-        ("a", "take lease", Result.DONE),
-        ("b", "take lease", Result.LATER),
-        ("a", "cordon", Result.DONE),
-    ]
-    assert not world.cluster.nodes["b"].unschedulable
 
 
 class _Outbox:

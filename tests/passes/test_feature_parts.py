@@ -129,7 +129,7 @@ def test_a_feature_reads_nodes_and_asks_the_platform_once_its_patch_is_written(
 ) -> None:
     there = world(2)
 
-    crane, plan, outcomes = run(there, monkeypatch, read_nodes=read, signs=signs)
+    crane, plan, outcomes = run(there, monkeypatch, observe=read, signs=signs)
 
     assert crane.lifted == [name(0)]
     (node,) = (one for one in plan.nodes if one.node == name(0))
@@ -142,7 +142,7 @@ def test_a_request_is_not_sent_where_the_patch_is_refused(monkeypatch: pytest.Mo
     there = world(2)
     monkeypatch.setattr(type(there.outside.writer), "patch_node", lambda *_: 1 / 0)
 
-    crane, _, _ = run(there, monkeypatch, read_nodes=read, signs=signs)
+    crane, _, _ = run(there, monkeypatch, observe=read, signs=signs)
 
     assert crane.lifted == []
 
@@ -163,7 +163,7 @@ def test_what_a_feature_does_before_the_patch_of_a_node_decides_about_the_patch(
         given = signs(node, standing, context)
         return replace(given, tasks=(Reserve(node.name), *given.tasks)) if given.tasks else given
 
-    feature = Feature("crane", bears_signs=bears, read_nodes=read, signs=reserving)
+    feature = Feature("crane", bears_signs=bears, observe=read, signs=reserving)
     monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=(*PARTS.features, feature)))
     _, outcomes = run_pass(there.outside, SETTINGS, there.now)
 
@@ -190,7 +190,7 @@ def test_a_request_waits_where_the_process_has_no_client_for_it(monkeypatch: pyt
 def test_a_feature_that_fails_to_read_is_a_note_and_harms_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
     there = world(2)
 
-    _, plan, _ = run(there, monkeypatch, read_nodes=lambda *_: 1 / 0)
+    _, plan, _ = run(there, monkeypatch, observe=lambda *_: 1 / 0)
 
     assert any("what crane needs of nodes can't be read" in note for note in plan.notes)
     assert all(hold.code != "internal" for node in plan.nodes for hold in node.holds)
@@ -204,7 +204,7 @@ def test_a_feature_whose_answer_comes_later_is_a_note_and_no_error_of_the_progra
     def later(*_: object) -> dict[str, object]:
         raise Late("no answer yet")
 
-    _, plan, _ = run(there, monkeypatch, read_nodes=later)
+    _, plan, _ = run(there, monkeypatch, observe=later)
 
     assert "what crane needs of nodes can't be read: no answer yet" in plan.notes
     assert caplog.records == []

@@ -16,6 +16,7 @@ from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.plugins import (
     Check,
     CheckResult,
+    CheckType,
     Trigger,
     Vocabulary,
     failed,
@@ -46,7 +47,7 @@ def test_every_plugin_has_a_row_of_tests() -> None:
 
 @pytest.mark.parametrize("name", ["twice", "no name", "1st", "", "!not"])
 def test_a_name_that_is_taken_or_that_no_profile_can_write_is_an_error(name: str) -> None:
-    toys = Vocabulary()
+    toys = Vocabulary(CheckType)
     toys.check("twice")(lambda _: passed())
     toys.trigger("twice")(lambda _, work: work)
 
@@ -71,7 +72,7 @@ def test_a_check_of_starts_is_asked_wherever_a_drain_may_start() -> None:
 
 
 def test_a_registered_check_and_trigger_work_as_soon_as_a_profile_names_them() -> None:
-    toys = Vocabulary()
+    toys = Vocabulary(CheckType)
 
     @toys.check("moonFull", waits_for=WaitsFor.PERMISSION)
     def moon_full(situation: Situation) -> CheckResult:

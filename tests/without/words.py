@@ -49,7 +49,11 @@ WORDS: dict[str, Words] = {
     "features/workflows": Words(
         (r"workflow", r"hypervisor", r"go.?template"),
         ("profiles",),
-        tests=("real/manifests/test_checks.py", "real/manifests/test_hypervisors.py"),
+        tests=(
+            "real/clients/test_hypervisors.py",
+            "real/manifests/test_checks.py",
+            "real/manifests/test_hypervisors.py",
+        ),
     ),
     "features/publishing": Words(
         (r"publish(?!ed events|es? events)", r"drainsafe"),

@@ -101,7 +101,7 @@ def _adopts(node: Node, settings: Settings) -> str:
     return THEM if POWER.of(settings).enabled and _initiated(node) else ""
 
 
-def _read_nodes(outside: Outside, observed: Observed) -> Mapping[str, NodeVm]:
+def _observe(outside: Outside, observed: Observed) -> Mapping[str, NodeVm]:
     """Return the VMs of the nodes that go off, are off, or come back."""
     settings = observed.settings
     if not POWER.of(settings).enabled:
@@ -123,7 +123,7 @@ def _read_nodes(outside: Outside, observed: Observed) -> Mapping[str, NodeVm]:
     reader = getattr(client, "behind", client)
     if not isinstance(reader, VmReader):
         return {node.node: NodeVm(problem="this process reads no VMs") for node in nodes}
-    return reader.vms(nodes)
+    return outside.beside.read(("nodes", "for", NAME), partial(reader.vms, nodes))
 
 
 def _named(node: Node) -> Named:
@@ -352,7 +352,7 @@ FEATURE = Feature(
     (SHUT_DOWN, POWER_OFF, POWER_ON),
     reads=_reads,
     adopts=_adopts,
-    read_nodes=_read_nodes,
+    observe=_observe,
     decide=Deciding(_decide),
     labels=_labels,
     bears_signs=_bears_signs,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from jobs.runtime.health import Document
-from jobs.runtime.process import Observer, Passed
+from jobs.runtime.process import Observer, Passed, ShuffleRow
 from jobs.runtime.unblocked import dropped
 from reconciler import __version__
 from reconciler.drain.drainer.requests import REASONS
@@ -45,7 +45,6 @@ from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
-from reconciler.model.workflow import ShuffleRow
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
 """The results of a pass."""

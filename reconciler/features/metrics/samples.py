@@ -12,6 +12,7 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from jobs.runtime.process import ShuffleRow
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.catalogue import Family
 from reconciler.model.drains import DrainProgress, Phase
@@ -20,7 +21,6 @@ from reconciler.model.plan import NodePlan, Plan, Verdict
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast
-from reconciler.model.workflow import ShuffleRow
 
 BUDGETS = 20
 """PodDisruptionBudgets that one node's drain shows, those with the most blocked pods first.

@@ -72,9 +72,10 @@ def _sender(leading: Leading, settings: Settings) -> NoticeQueue:
     from reconciler.features.notices.silences import Silencer
     from reconciler.features.notices.transports.sending import Http
     from reconciler.features.notices.transports.table import Tools, transport_of
+    from reconciler.kubernetes.turns import Turns
 
     now = leading.settings or (lambda: settings)
-    tools = Tools(Http(), leading.cluster, leading.clock.now)
+    tools = Tools(Http(), Turns(leading.connection, leading.guard), leading.clock.now)
     return NoticeQueue(
         QueuePorts(
             store=NoticeMemory(leading.connection, leading.target.namespace, leading.guard),

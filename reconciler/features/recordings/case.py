@@ -40,7 +40,6 @@ from reconciler.model.snapshot import (
     Undone,
 )
 from reconciler.model.values import Name, replace
-from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
 from reconciler.model.writes import Maintenance
 from reconciler.passes.assess import assess
 from reconciler.passes.decide.known import rests
@@ -300,13 +299,6 @@ class _Reader:
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         del prefix
-        return None
-
-    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
-        del ref
-        return None
-
-    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
         return None
 
     def disagreement(self) -> Disagreement | None:

@@ -158,14 +158,14 @@ class PartialApi(SimulatedApi):
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return the nodes that a decision is about, sorted by name."""
-        self._read("nodes")
+        self.begin_read("nodes")
         self.listed = tuple(self._shown(self.cluster.nodes[name], wanted) for name in sorted(self._busy))
         return self.listed
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """Return the pods of a node, or of all."""
         del placement
-        self._read("pods", node or "")
+        self.begin_read("pods", node or "")
         names = [node] if node is not None else sorted(self.cluster.nodes)
         return tuple(pod for name in names for pod in self._pods(name))
 

@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 from pydantic import ConfigDict, Field, model_validator
 
 from reconciler.calendar.values import Limit
+from reconciler.features.workflows.services import Value
+from reconciler.features.workflows.value_expression import parse_value_expression
 from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
-from reconciler.model.value_expression import parse_value_expression
-from reconciler.model.workflow import Value
 from reconciler.settings.fields import Share, Zone, fields_of
 from reconciler.settings.loose import (
     ClockTime,

@@ -11,8 +11,9 @@ from msgspec import Struct, field
 from reconciler.features.workflows import notify_types
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.notifying import Notification
+from reconciler.features.workflows.reading import Needs
 from reconciler.features.workflows.section import NotifyInstance, WorkflowSettings
-from reconciler.features.workflows.situation import WorkflowSituation
+from reconciler.features.workflows.situation import WorkflowCheck, WorkflowSituation
 from reconciler.features.workflows.trigger_types import (
     AlterAnnotation,
     AlterHypervisor,
@@ -22,10 +23,10 @@ from reconciler.features.workflows.trigger_types import (
     EvictionAction,
 )
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
+from reconciler.model.leases import LeaseTake
 from reconciler.model.limits import without_slack_markup
 from reconciler.model.plan import CheckAnswer
 from reconciler.model.problems import internal
-from reconciler.model.workflow import LeaseTake, Needs
 from reconciler.profiles.plugins import Check, Trigger, unknown
 from reconciler.profiles.state_machine import Profile, profile_of
 from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
@@ -33,6 +34,8 @@ from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
 
 class GuardedCheck(Check, frozen=True):
     """An instance of a check."""
+
+    type: WorkflowCheck
 
     def __call__(self, situation: WorkflowSituation) -> CheckAnswer:
         """Return the answer. An error in the check is an unknown answer, and harms nothing else."""

@@ -18,6 +18,7 @@ from reconciler.features.workflows.holds import (
 )
 from reconciler.features.workflows.notifying import notified
 from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
+from reconciler.features.workflows.services import NAME, TakeLease
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
 from reconciler.features.workflows.trigger_types import Draining
@@ -26,10 +27,11 @@ from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.event import Answer
 from reconciler.model.holds import PODS_READABLE
 from reconciler.model.moments import shifted, to_text
+from reconciler.model.node import upgrade_on
 from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseTake, WorkflowData, upgrade_on
+from reconciler.model.workflow import WorkflowData
 from reconciler.model.writes import used_keys
 from reconciler.passes.decide.draining import followed, recorded_order
 from reconciler.passes.decide.facts import pods_left
@@ -68,7 +70,12 @@ class NodeWorkflows(Decider):
         self._workflows = workflows_of(PROFILES.of(settings))
         keys, read = settings.keys.names, snapshot.every_node() if self._workflows.on else ()
         members = members_of(read, snapshot.records, self._workflows.selected, keys)
-        self._members = Members(members, snapshot.for_settings.checks)
+        self._members = Members(members, snapshot.for_settings.of_features.get(NAME))
+        unread = sorted(self._members.read.unread_leases.items())
+        if unread:
+            ref, why = unread[0]
+            turn = f"no workflow takes the turn of the Lease {ref}, because it can't be read: {why}"
+            self.notes = (turn,)
 
     def decide(
         self, node: NodeFacts, situation: Situation, context: PassContext
@@ -114,8 +121,8 @@ class NodeWorkflows(Decider):
             return
         self._members.moved(step.node, step.data)
         for task in step.todo.tasks:
-            if isinstance(task, LeaseTake):
-                self._members.read = self._members.read.taken(task)
+            if isinstance(task, TakeLease):
+                self._members.read = self._members.read.taken(task.take)
         if step.node.unschedulable and not node.read.unschedulable:
             progress.places = progress.places.take(node.read, "cordoned for a workflow")
 
@@ -199,7 +206,7 @@ def _step(
         holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
         todo=Actions(
             notices=(*notices, *ran.work.notices),
-            tasks=(*ran.takes, *work.tasks),
+            tasks=(*map(TakeLease, ran.takes), *work.tasks),
             messages=told.messages,
             next_message=told.next,
         ),

@@ -15,13 +15,13 @@ import msgspec
 import urllib3
 from msgspec import Struct
 
+from reconciler.features.workflows.services import KubernikusAnswer, KubernikusQuery
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import cause_of, decode_json
 from reconciler.kubernetes.cloud_provider import Access, Place, access_at, checked_url
 from reconciler.kubernetes.connection import Connection
 from reconciler.model import limits
 from reconciler.model.problems import internal
-from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery
 
 ANSWER = 2.0
 """Seconds for one answer."""

@@ -26,11 +26,11 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
 def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
     @cache
     def made() -> PassPorts:
-        # They keep their answers, also for other settings.
-        from reconciler.features.workflows.kubernikus import Kubernikus
-        from reconciler.features.workflows.prometheus import Prometheus
+        # It keeps answers, also for other settings.
+        from reconciler.features.workflows.client import Client
+        from reconciler.features.workflows.services import SERVICES
 
-        return PassPorts(prometheus=Prometheus(), kubernikus=Kubernikus(given.connection))
+        return PassPorts(clients={SERVICES.name: Client(given.connection, given.guard)})
 
     from reconciler.features.workflows.settings import PROFILES
 

@@ -16,10 +16,10 @@ from msgspec import Struct
 from urllib3.util import make_headers
 
 from reconciler import USER_AGENT
+from reconciler.features.workflows.services import PrometheusAnswer, PrometheusQuery, Sample
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import cause_of, decode_json
 from reconciler.model import limits
-from reconciler.model.workflow import PrometheusAnswer, PrometheusQuery, Sample
 
 ANSWER = 2.0
 """Seconds for one answer."""

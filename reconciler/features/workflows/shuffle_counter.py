@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from jobs.runtime.process import Observer, Passed
+from jobs.runtime.process import Observer, Passed, ShuffleRow
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome, Result
@@ -18,7 +18,6 @@ from reconciler.model.plan import Plan, outcome_name
 from reconciler.model.pod import Workload
 from reconciler.model.problems import internal
 from reconciler.model.record import State
-from reconciler.model.workflow import ShuffleRow
 
 log = logging.getLogger(__name__)
 

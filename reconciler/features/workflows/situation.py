@@ -14,19 +14,33 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from reconciler.features.workflows.data import DataUnreadable, from_annotation
+from reconciler.features.workflows.reading import Needs, ReadForChecks
 from reconciler.model.keys import OwnKeys, keys_of
+from reconciler.model.leases import LeaseTake
 from reconciler.model.node import Node
 from reconciler.model.problems import guarded
 from reconciler.model.record import Claim, ClaimKind, Record, State, Unreadable
 from reconciler.model.values import replace
-from reconciler.model.workflow import ReadForChecks, WorkflowData
-from reconciler.profiles.plugins import Vocabulary
+from reconciler.model.workflow import WorkflowData
+from reconciler.profiles.plugins import CheckType, Vocabulary
 from reconciler.profiles.situation import Situation, Work
 
 Selected = Callable[[str], tuple[str, ...]]
 """Returns the profiles that the label of a node selects."""
 
-WORKFLOWS = Vocabulary()
+
+class WorkflowCheck(CheckType, frozen=True):
+    """A type of check for workflows.
+
+    `needs` returns what it reads beyond the nodes. `takes` returns the Lease that the node takes when a
+    transition with this check really happens, None if it takes none: it gets what the check got.
+    """
+
+    needs: Callable[[Any], Needs] = lambda _config: Needs()
+    takes: Callable[[Any, Any], LeaseTake | None] = lambda _config, _situation: None
+
+
+WORKFLOWS = Vocabulary(WorkflowCheck)
 """The checks and triggers that workflows may name. A configuration is a section of the settings."""
 
 check_type, trigger_type = WORKFLOWS.check, WORKFLOWS.trigger

@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
 from reconciler.calendar.values import literal
+from reconciler.features.workflows.services import Value
 from reconciler.model.selector import KEY, VALUE
-from reconciler.model.workflow import Value
 from reconciler.settings.fields import fields_of
 from reconciler.settings.loose import GoDuration, LooseFlag, LooseSection, LooseText, LooseTexts
 from reconciler.settings.yaml import GoFloat

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reconciler.features.workflows.services import HypervisorWrite, Value
 from reconciler.features.workflows.situation import WORKFLOWS, Worked, WorkflowSituation, trigger_type
 from reconciler.features.workflows.trigger_types import (
     AlterAnnotation,
@@ -20,10 +21,9 @@ from reconciler.features.workflows.trigger_types import (
     Eviction,
     EvictionAction,
 )
-from reconciler.model.node import Taint
+from reconciler.model.node import Taint, upgrade_of
 from reconciler.model.record import Cordon, DrainRecord
 from reconciler.model.values import replace
-from reconciler.model.workflow import HypervisorWrite, Value, upgrade_of
 
 
 @trigger_type("alterAnnotation", AlterAnnotation)

@@ -32,7 +32,6 @@ from reconciler.model.ports import COUNTS, Followed
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
-from reconciler.model.workflow import Hypervisor, LeaseRef, LeaseSeen
 from reconciler.model.writes import Maintenance
 
 Value = TypeVar("Value")
@@ -207,14 +206,6 @@ class CachedCluster(Cluster):
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         """See PlainReader."""
         return self._beside.read(("NodeMaintenance objects", prefix), partial(super().maintenances, prefix))
-
-    def lease(self, ref: LeaseRef) -> LeaseSeen | None:
-        """See PlainReader."""
-        return self._beside.read(("the Lease", str(ref)), partial(super().lease, ref))
-
-    def hypervisors(self) -> tuple[Hypervisor, ...] | None:
-        """See PlainReader."""
-        return self._beside.read(("Hypervisors",), super().hypervisors)
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
         """See PlainReader."""

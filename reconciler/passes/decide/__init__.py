@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from reconciler.model.content import kept_calendars
-from reconciler.model.node import Node
+from reconciler.model.node import Node, upgraded_pools
 from reconciler.model.plan import JudgedEvent, NodePlan, Plan, PlanSettings, ProfileNodes
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
@@ -18,7 +18,6 @@ from reconciler.model.record import State
 from reconciler.model.schedule import LEAST_URGENT, CaseSchedule
 from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.model.values import replace
-from reconciler.model.workflow import upgraded_pools
 from reconciler.model.writes import LabelsWrite
 from reconciler.passes.decide.draining import holds_slot
 from reconciler.passes.decide.forecasts import with_prospects
@@ -242,6 +241,7 @@ def decide(
             *unknown_parts(in_queue, parts.in_record),
             *faults.steps,
             *notes(snapshot, selected, context, resting),
+            *(note for decider in deciders for note in decider.notes),
             *not_installed(context),
         ),
         next_change=next_change,

@@ -9,14 +9,13 @@ from reconciler.model.event import Answer
 from reconciler.model.holds import LOOKED_AFTER, NOT_CLAIMED, RECORD_READABLE
 from reconciler.model.instructions import instructions_of
 from reconciler.model.machine import CONDITION
-from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.node import HOSTED_LABEL, Node, upgrade_on
 from reconciler.model.plan import Hold
 from reconciler.model.problems import internal
 from reconciler.model.record import Record, Unreadable
 from reconciler.model.schedule import LEAST_URGENT
 from reconciler.model.snapshot import NodeAssessment, Resting
 from reconciler.model.values import replace
-from reconciler.model.workflow import upgrade_on
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases

@@ -218,10 +218,6 @@ def notes(
             f"which stays in force: "
             "remove it if no agent runs (docs/agent.md)"
         )
-    unread = sorted(snapshot.for_settings.checks.unread_leases.items())
-    if unread:
-        ref, why = unread[0]
-        notes.append(f"no workflow takes the turn of the Lease {ref}, because it can't be read: {why}")
     karpenter = count(lambda node: node.is_karpenter)
     if karpenter:
         left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from reconciler.calendar.values import format_duration
 from reconciler.model.holds import NOBODY
 from reconciler.model.moments import to_text
+from reconciler.model.node import upgrade_of
 from reconciler.model.record import SelfService
-from reconciler.model.workflow import upgrade_of
 from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.endings import why_not_asked

@@ -10,8 +10,8 @@ from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import NOTIFY, Notify
 from reconciler.features.notices.transports.sending import Http
 from reconciler.features.notices.transports.table import Tools
+from reconciler.model.leases import LeaseRef, LeaseTake
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseTake
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST

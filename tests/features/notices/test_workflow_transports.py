@@ -14,9 +14,9 @@ from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.transports.sending import Http, NotSent, Transport
 from reconciler.features.notices.transports.table import Tools, transport_of
 from reconciler.model.errors import Forbidden
+from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.messages import MessageReceiver
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.settings.load import parse_settings
 from tests.support.builders import NOW
 from tests.support.fakes.smtp import FakeSmtp

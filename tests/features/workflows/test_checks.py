@@ -13,30 +13,27 @@ from hypothesis import strategies as st
 
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.checks.cluster import version
+from reconciler.features.workflows.reading import Needs, ReadForChecks
+from reconciler.features.workflows.services import (
+    STATUS,
+    Hypervisor,
+    KubernikusAnswer,
+    KubernikusQuery,
+    PrometheusAnswer,
+    PrometheusQuery,
+    Sample,
+    Value,
+)
 from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation
 from reconciler.model.event import Kind
 from reconciler.model.instructions import Approval, Word, approval_text
+from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.pod import Placement, Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Requirement
 from reconciler.model.values import replace
-from reconciler.model.workflow import (
-    STATUS,
-    Hypervisor,
-    KubernikusAnswer,
-    KubernikusQuery,
-    LeaseRef,
-    LeaseSeen,
-    LeaseTake,
-    Needs,
-    PrometheusAnswer,
-    PrometheusQuery,
-    ReadForChecks,
-    Sample,
-    Value,
-)
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.settings.schema import Settings
 from tests.features.workflows.scene import ask, at, config, given, member

@@ -7,11 +7,12 @@ from datetime import timedelta
 from reconciler.features.workflows.check_types import CHECK_CONFIGS
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.configured import workflows_of
+from reconciler.features.workflows.reading import ReadForChecks
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.situation import Fleet
 from reconciler.features.workflows.trigger_types import TRIGGER_TYPES as SECTIONS
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
-from reconciler.model.workflow import LeaseRef, LeaseTake, ReadForChecks
+from reconciler.model.leases import LeaseRef, LeaseTake
 from reconciler.settings.load import parse_settings
 from tests.features.workflows.scene import member
 from tests.support.builders import NOW

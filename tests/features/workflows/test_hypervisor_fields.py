@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reconciler.features.workflows.check_types import HypervisorCheck
+from reconciler.features.workflows.services import SPEC, STATUS
 from reconciler.features.workflows.trigger_types import AlterHypervisor
-from reconciler.model.workflow import SPEC, STATUS
 
 
 def test_the_settings_have_each_field_that_is_read_and_no_other() -> None:

@@ -7,10 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.features.workflows.services import NAME, SPEC, STATUS, Hypervisor, Value
+from reconciler.features.workflows.simulation import HYPERVISORS
 from reconciler.model.errors import Conflict, Forbidden
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.values import replace
-from reconciler.model.workflow import SPEC, STATUS, Hypervisor, Value
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, Killed
@@ -52,15 +53,14 @@ def hypervisor(name: str = "a", **status: Value) -> Hypervisor:
 def world_with(*hypervisors: Hypervisor) -> World:
     nodes = [builders.node(name, labels={"go": ""}, annotations={"approved": "yes"}) for name in "ab"]
     world = world_of(nodes, [builders.pod("x", "a")])
-    for one in hypervisors:
-        world.cluster.put_hypervisor(one)
+    if hypervisors:
+        world.clients[NAME].put_hypervisors(*hypervisors)
     return world
 
 
 def spec(world: World, name: str = "a") -> dict[str, object]:
     """The fields of the spec that were changed."""
-    assert world.cluster.hypervisors is not None
-    found = world.cluster.hypervisors[name].spec
+    found = world.cluster.others[HYPERVISORS][name].spec
     return {key: value for key, value in found.items() if value != SPEC[key]}
 
 
@@ -95,8 +95,8 @@ def test_a_workflow_waits_for_its_hypervisor_and_goes_to_its_end() -> None:
     run(world, 3)
     assert state(world) == "maintenance-required"
 
-    assert world.cluster.hypervisors is not None
-    world.cluster.put_hypervisor(replace(world.cluster.hypervisors["a"], status={**STATUS, "evicted": True}))
+    changed = replace(world.cluster.others[HYPERVISORS]["a"], status={**STATUS, "evicted": True})
+    world.clients[NAME].put_hypervisors(changed)
     run(world, 5)
 
     assert (state(world), spec(world)) == ("in-maintenance", {"skipTests": True})
@@ -143,7 +143,7 @@ profiles:
     )
     world = world_with(hypervisor("a"), hypervisor("b"))
     run(world, 2, settings)
-    world.cluster.hypervisors = {}
+    world.cluster.others[HYPERVISORS] = {}
     run(world, 3, settings)
     assert "x" not in {pod.name for pod in world.cluster.pods.values()}
     before = len(world.api.done)
@@ -151,7 +151,7 @@ profiles:
     run(world, 3, settings)
     assert len(world.api.done) == before
 
-    world.cluster.put_hypervisor(hypervisor("a"))
+    world.clients[NAME].put_hypervisors(hypervisor("a"))
     run(world, 4, settings)
     assert spec(world) == {"maintenance": "auto"}
 
@@ -197,7 +197,7 @@ def test_another_hypervisor_with_the_same_name_is_not_changed() -> None:
 
     def recreated(call: Call) -> None:
         if call.what == "write_hypervisor":
-            world.cluster.put_hypervisor(replace(hypervisor("a"), uid="another"))
+            world.clients[NAME].put_hypervisors(replace(hypervisor("a"), uid="another"))
 
     world.api.before_write = recreated
     outcomes = run(world)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.features.workflows.kubernikus import KEPT, Kubernikus
+from reconciler.features.workflows.services import KubernikusAnswer, KubernikusQuery
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.values import replace
-from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
 
 PASSWORD, TOKEN = "correct-horse", "gAAAA-token"

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from reconciler.features.workflows.prometheus import KEPT, PAUSE, SAMPLES, SIZE, Prometheus
-from reconciler.model.workflow import PrometheusAnswer, PrometheusQuery
+from reconciler.features.workflows.services import PrometheusAnswer, PrometheusQuery
 from tests.support.stub import Answer, Stub
 
 

@@ -7,21 +7,18 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.features.workflows.feature import LEASES, read_for_checks
-from reconciler.model.errors import ClusterError, Forbidden, Unreachable
-from reconciler.model.values import replace
-from reconciler.model.workflow import (
+from reconciler.features.workflows.reading import LEASES, Needs, ReadForChecks, read_for_checks
+from reconciler.features.workflows.services import (
+    NAME,
     Hypervisor,
     KubernikusAnswer,
     KubernikusQuery,
-    LeaseRef,
-    LeaseSeen,
-    Needs,
     PrometheusAnswer,
     PrometheusQuery,
-    ReadForChecks,
     Sample,
 )
+from reconciler.model.errors import ClusterError, Forbidden, Unreachable
+from reconciler.model.leases import LeaseRef, LeaseSeen
 from reconciler.simulation.world import World
 from tests.support.builders import NOW, node, pod
 from tests.support.worlds import world_of
@@ -53,7 +50,7 @@ def refusing(world: World, what: str, error: ClusterError, subject: str = "") ->
 
 def test_nothing_is_read_that_no_check_needs() -> None:
     world = world_of([node("a")])
-    world.prometheus = asked = Answering()
+    world.clients[NAME].prometheus = asked = Answering()
 
     read = read_for_checks(world.outside, Needs(labels=frozenset({"a"})))
 
@@ -64,8 +61,8 @@ def test_nothing_is_read_that_no_check_needs() -> None:
 def test_leases_pods_and_queries_are_read() -> None:
     held = LeaseSeen("b", NOW, timedelta(minutes=1))
     world = world_of([node("a"), node("b")], [pod("x", "a"), pod("y", "a"), pod("z", "b")])
-    world.cluster.put_lease(FIRST, held)
-    world.prometheus = Answering()
+    world.clients[NAME].put_lease(FIRST, held)
+    world.clients[NAME].prometheus = Answering()
     needs = Needs(frozenset({FIRST, SECOND}), frozenset({QUERY}), all_pods=True)
 
     read = read_for_checks(world.outside, needs)
@@ -122,7 +119,7 @@ def test_a_pass_reads_a_limited_number_of_leases() -> None:
 
 def test_an_error_in_one_read_is_that_reads_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_of([node("a")], [pod("x", "a")])
-    monkeypatch.setattr(world.cluster, "leases", None)
+    monkeypatch.setitem(world.cluster.others, "leases", 1)
     monkeypatch.setattr(world.cluster, "pods", None)
 
     read = read_for_checks(world.outside, Needs(frozenset({FIRST}), all_pods=True))
@@ -133,7 +130,7 @@ def test_an_error_in_one_read_is_that_reads_problem(monkeypatch: pytest.MonkeyPa
 
 def test_hypervisors_are_read_with_one_list() -> None:
     world = world_of([node("a"), node("b")])
-    world.cluster.put_hypervisor(Hypervisor("a", "u"))
+    world.clients[NAME].put_hypervisors(Hypervisor("a", "u"))
 
     read = read_for_checks(world.outside, Needs(hypervisors=True))
 
@@ -171,5 +168,6 @@ def test_kubernikus_is_asked_where_there_is_a_client() -> None:
     needs = Needs(kubernikus=frozenset({query}))
 
     assert read_for_checks(world.outside, needs).kubernikus == {}
-    asked = read_for_checks(replace(world.outside, kubernikus=Counting()), needs)
+    world.clients[NAME].kubernikus = Counting()
+    asked = read_for_checks(world.outside, needs)
     assert asked.kubernikus == {query: KubernikusAnswer(3)}

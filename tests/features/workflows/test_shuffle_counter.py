@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs.runtime.process import Observer, Passed
+from jobs.runtime.process import Observer, Passed, ShuffleRow
 from reconciler.features.workflows.shuffle_counter import (
     LONGEST,
     NODES,
@@ -25,7 +25,6 @@ from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Workload, WorkloadKind
 from reconciler.model.values import replace
-from reconciler.model.workflow import ShuffleRow
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World

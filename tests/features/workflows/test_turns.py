@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.workflow import LeaseRef
+from reconciler.features.workflows.services import NAME
+from reconciler.model.leases import LeaseRef
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.world import World
@@ -69,7 +70,7 @@ def test_a_pass_that_is_killed_at_a_lease_costs_a_turn_at_most(after: bool) -> N
         look(world, SETTINGS)
     world.api.after_write = world.api.before_write = None
     world.restart()
-    assert (TURN in world.cluster.leases) is after
+    assert (TURN in world.clients[NAME].leases) is after
 
     for _ in range(4):
         look(world, SETTINGS)

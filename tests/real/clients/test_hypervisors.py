@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.kubernetes.cluster import Cluster
+from reconciler.features.workflows.client import Client
+from reconciler.features.workflows.services import SPEC, STATUS, HypervisorWrite
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import Conflict, LockLost, NotFound, Rejected
 from reconciler.model.limits import EVENTS, TEXT
-from reconciler.model.workflow import SPEC, STATUS, HypervisorWrite
 from tests.support.controlplane import hypervisors
 from tests.support.controlplane.server import ControlPlane
 
@@ -20,18 +20,24 @@ REFUSED: tuple[tuple[dict[str, object], str], ...] = (
 )
 
 
-def written(ours: Cluster, name: str, **fields: Any) -> None:
+@pytest.fixture
+def ours(connection: Connection) -> Client:
+    """Reads, and writes without a lock."""
+    return Client(connection, lambda: None)
+
+
+def written(ours: Client, name: str, **fields: Any) -> None:
     """Set the fields on the Hypervisor that the name has now."""
     uid = {one.name: one.uid for one in ours.hypervisors() or ()}.get(name, "none")
     ours.write_hypervisor(HypervisorWrite(name, uid, fields))
 
 
-def test_without_the_kind_there_is_nothing(cluster: ControlPlane, ours: Cluster) -> None:
+def test_without_the_kind_there_is_nothing(cluster: ControlPlane, ours: Client) -> None:
     assert ours.hypervisors() is None
 
 
 def test_all_hypervisors_are_read_with_the_values_that_absent_fields_mean(
-    cluster: ControlPlane, ours: Cluster
+    cluster: ControlPlane, ours: Client
 ) -> None:
     hypervisors.install(cluster.api)
     assert ours.hypervisors() == ()
@@ -51,7 +57,7 @@ def test_all_hypervisors_are_read_with_the_values_that_absent_fields_mean(
     assert (second.name, second.status, second.conditions) == ("b", STATUS, {})
 
 
-def test_fields_of_other_types_and_sizes_harm_only_themselves(cluster: ControlPlane, ours: Cluster) -> None:
+def test_fields_of_other_types_and_sizes_harm_only_themselves(cluster: ControlPlane, ours: Client) -> None:
     hypervisors.install(cluster.api, strict=False)
     status = {
         "evicted": "true",
@@ -81,7 +87,7 @@ def test_fields_are_set_and_all_others_stay(cluster: ControlPlane, connection: C
     def lost() -> None:
         raise LockLost("it was taken")
 
-    ours = Cluster(connection, guard=lambda: None)
+    ours = Client(connection, lambda: None)
     hypervisors.install(cluster.api)
     hypervisors.make(cluster.api, "a", {"maintenanceReason": "disk"}, {"evicted": True})
     other = hypervisors.make(cluster.api, "b")
@@ -96,7 +102,7 @@ def test_fields_are_set_and_all_others_stay(cluster: ControlPlane, connection: C
     with pytest.raises(NotFound):
         written(ours, "gone", skipTests=False)
     with pytest.raises(LockLost):
-        written(Cluster(connection, guard=lost), "a", skipTests=False)
+        written(Client(connection, lost), "a", skipTests=False)
 
     found = hypervisors.found(cluster.api, "a")
     assert found["spec"] == {

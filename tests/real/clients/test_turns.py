@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
+from reconciler.kubernetes.turns import Turns
 from reconciler.model.errors import Conflict, LockLost, NotFound, Rejected
-from reconciler.model.workflow import LeaseRef, LeaseTake
+from reconciler.model.leases import LeaseRef, LeaseTake
 from tests.support.controlplane.server import ControlPlane
 
 REF = LeaseRef("default", "turn-0")
@@ -17,91 +17,97 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def taking(ours: Cluster, holder: str, at: datetime = NOW, length: timedelta = MINUTE) -> LeaseTake:
+@pytest.fixture
+def turns(connection: Connection) -> Turns:
+    """Reads and takes Leases without a lock."""
+    return Turns(connection, lambda: None)
+
+
+def taking(turns: Turns, holder: str, at: datetime = NOW, length: timedelta = MINUTE) -> LeaseTake:
     """What a node takes that reads the Lease now."""
-    return LeaseTake(REF, holder, at, length, ours.lease(REF))
+    return LeaseTake(REF, holder, at, length, turns.lease(REF))
 
 
-def test_a_lease_that_does_not_exist_is_created(cluster: ControlPlane, ours: Cluster) -> None:
-    assert ours.lease(REF) is None
+def test_a_lease_that_does_not_exist_is_created(cluster: ControlPlane, turns: Turns) -> None:
+    assert turns.lease(REF) is None
 
-    ours.take_lease(taking(ours, "node-a"))
+    turns.take_lease(taking(turns, "node-a"))
 
-    found = ours.lease(REF)
+    found = turns.lease(REF)
     assert found is not None
     assert (found.holder, found.renewed, found.duration, found.transitions) == ("node-a", NOW, MINUTE, 0)
     assert found.until == NOW + MINUTE
 
 
-def test_the_next_node_takes_it_and_keeps_what_others_wrote(cluster: ControlPlane, ours: Cluster) -> None:
-    ours.take_lease(taking(ours, "node-a"))
+def test_the_next_node_takes_it_and_keeps_what_others_wrote(cluster: ControlPlane, turns: Turns) -> None:
+    turns.take_lease(taking(turns, "node-a"))
     cluster.api.patch("leases", REF.name, {"metadata": {"labels": {"team": "ops"}}}, REF.namespace)
 
-    ours.take_lease(taking(ours, "node-b", NOW + MINUTE, timedelta(milliseconds=200)))
+    turns.take_lease(taking(turns, "node-b", NOW + MINUTE, timedelta(milliseconds=200)))
 
-    found = ours.lease(REF)
+    found = turns.lease(REF)
     assert found is not None
     # The API has whole seconds, from 1 on.
     assert (found.holder, found.duration, found.transitions) == ("node-b", timedelta(seconds=1), 1)
     assert cluster.api.get("leases", REF.name, REF.namespace)["metadata"]["labels"] == {"team": "ops"}
 
 
-def test_of_two_nodes_that_saw_it_free_one_gets_it(cluster: ControlPlane, ours: Cluster) -> None:
-    both_saw_none = taking(ours, "node-a"), taking(ours, "node-b")
-    ours.take_lease(both_saw_none[0])
+def test_of_two_nodes_that_saw_it_free_one_gets_it(cluster: ControlPlane, turns: Turns) -> None:
+    both_saw_none = taking(turns, "node-a"), taking(turns, "node-b")
+    turns.take_lease(both_saw_none[0])
     with pytest.raises(Conflict):
-        ours.take_lease(both_saw_none[1])
-    both_saw_it = (taking(ours, "node-b", NOW + MINUTE), taking(ours, "node-c", NOW + MINUTE))
-    ours.take_lease(both_saw_it[0])
+        turns.take_lease(both_saw_none[1])
+    both_saw_it = (taking(turns, "node-b", NOW + MINUTE), taking(turns, "node-c", NOW + MINUTE))
+    turns.take_lease(both_saw_it[0])
     with pytest.raises(Conflict):
-        ours.take_lease(both_saw_it[1])
+        turns.take_lease(both_saw_it[1])
 
-    found = ours.lease(REF)
+    found = turns.lease(REF)
     assert found is not None
     assert found.holder == "node-b"
 
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_a_write_whose_answer_was_lost_is_no_conflict(
-    cluster: ControlPlane, ours: Cluster, exists: bool
+    cluster: ControlPlane, turns: Turns, exists: bool
 ) -> None:
     if exists:
-        ours.take_lease(taking(ours, "node-a"))
-    again = taking(ours, "node-b", NOW + MINUTE)
-    ours.take_lease(again)
-    before = ours.lease(REF)
+        turns.take_lease(taking(turns, "node-a"))
+    again = taking(turns, "node-b", NOW + MINUTE)
+    turns.take_lease(again)
+    before = turns.lease(REF)
 
-    ours.take_lease(again)
+    turns.take_lease(again)
 
-    assert ours.lease(REF) == before
+    assert turns.lease(REF) == before
 
 
-def test_a_namespace_that_does_not_exist_is_named(cluster: ControlPlane, ours: Cluster) -> None:
+def test_a_namespace_that_does_not_exist_is_named(cluster: ControlPlane, turns: Turns) -> None:
     elsewhere = LeaseRef("nowhere", "turn-0")
 
-    assert ours.lease(elsewhere) is None
+    assert turns.lease(elsewhere) is None
     with pytest.raises(
         NotFound, match=r"the Lease nowhere/turn-0 can't be written: .*the namespace must exist"
     ):
-        ours.take_lease(LeaseTake(elsewhere, "node-a", NOW, MINUTE))
+        turns.take_lease(LeaseTake(elsewhere, "node-a", NOW, MINUTE))
 
 
 def test_nothing_is_taken_without_the_lock(cluster: ControlPlane, connection: Connection) -> None:
     def lost() -> None:
         raise LockLost("it was taken")
 
-    guarded = Cluster(connection, guard=lost)
+    guarded = Turns(connection, lost)
     with pytest.raises(LockLost):
         guarded.take_lease(LeaseTake(REF, "node-a", NOW, MINUTE))
 
     assert guarded.lease(REF) is None
 
 
-def test_a_lease_that_nobody_has_taken_has_no_end(cluster: ControlPlane, ours: Cluster) -> None:
+def test_a_lease_that_nobody_has_taken_has_no_end(cluster: ControlPlane, turns: Turns) -> None:
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": REF.name}}
     cluster.api.create("leases", body)
 
-    found = ours.lease(REF)
+    found = turns.lease(REF)
 
     assert found is not None
     assert (found.holder, found.until) == ("", None)
@@ -118,10 +124,10 @@ def test_a_lease_that_nobody_has_taken_has_no_end(cluster: ControlPlane, ours: C
     ],
 )
 def test_times_outside_of_the_limits_are_an_error(
-    cluster: ControlPlane, ours: Cluster, spec: dict[str, object], said: str
+    cluster: ControlPlane, turns: Turns, spec: dict[str, object], said: str
 ) -> None:
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": REF.name}}
     cluster.api.create("leases", {**body, "spec": spec})
 
     with pytest.raises(Rejected, match=f"default/turn-0: .*{said}.*; delete it"):
-        ours.lease(REF)
+        turns.lease(REF)

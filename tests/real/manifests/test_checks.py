@@ -14,16 +14,18 @@ from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.transports.sending import Http, NotSent
 from reconciler.features.notices.transports.table import Tools, transport_of
 from reconciler.features.workflows.checks import CHECK_TYPES
-from reconciler.features.workflows.feature import read_for_checks
+from reconciler.features.workflows.client import Client
 from reconciler.features.workflows.kubernikus import Kubernikus
+from reconciler.features.workflows.reading import Needs, read_for_checks
+from reconciler.features.workflows.services import NAME
 from reconciler.kubernetes.cloud_provider import KEY
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.grants import Account
+from reconciler.model.leases import LeaseRef, LeaseTake
 from reconciler.model.ports import Outside
 from reconciler.model.values import replace
-from reconciler.model.workflow import LeaseRef, LeaseTake, Needs
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import K8S
@@ -49,11 +51,17 @@ def connected(cluster: ControlPlane, rights: str) -> Connection:
 
 
 @pytest.fixture
-def ours(cluster: ControlPlane) -> Cluster:
+def connection(cluster: ControlPlane) -> Connection:
     """The reconciler with the Role that `check-config --permissions` prints for the example."""
     file = yaml.safe_dump({"profiles": {"instances": {"check": yaml.safe_load(EXAMPLE)}}})
     printed = grants_as_manifests(grants_of(parse_settings(file, "file.yaml")), Account())
-    return Cluster(connected(cluster, printed.partition("---\n")[2]), guard=lambda: None)
+    return connected(cluster, printed.partition("---\n")[2])
+
+
+@pytest.fixture
+def ours(connection: Connection) -> Client:
+    """Its client."""
+    return Client(connection, lambda: None)
 
 
 def needed() -> frozenset[LeaseRef]:
@@ -63,7 +71,7 @@ def needed() -> frozenset[LeaseRef]:
     return kind.needs(kind.config.model_validate(instance["config"], by_alias=True, by_name=False)).leases
 
 
-def test_the_permissions_of_the_page_are_those_of_its_example(ours: Cluster) -> None:
+def test_the_permissions_of_the_page_are_those_of_its_example(ours: Client, connection: Connection) -> None:
     (ref,) = needed()
 
     def known() -> bool:
@@ -83,12 +91,13 @@ def test_the_permissions_of_the_page_are_those_of_its_example(ours: Cluster) -> 
     other = LeaseRef(NAMESPACE, "reconciler-lock")
     with pytest.raises(Forbidden):
         ours.lease(other)
-    read = read_for_checks(Outside(reader=ours), Needs(frozenset({other}), all_pods=True))
+    outside = Outside(reader=Cluster(connection), clients={NAME: ours})
+    read = read_for_checks(outside, Needs(frozenset({other}), all_pods=True))
     assert read.unread_leases == {other: f"needs get leases.coordination.k8s.io in {NAMESPACE}"}
     assert read.unread_pods == "needs list pods"
 
 
-def test_the_same_permissions_keep_the_thread_of_a_notification(ours: Cluster) -> None:
+def test_the_same_permissions_keep_the_thread_of_a_notification(ours: Client) -> None:
     (ref,) = needed()
     keys = f"leaseName: {ref.name}, leaseNamespace: {ref.namespace}, period: 1h, token: t, channel: c"
     with closing(Stub(lambda asked: json_answer({"ok": True, "ts": f"17.{asked.number}"}))) as slack:

@@ -14,10 +14,10 @@ from reconciler.features.notices.settings import Slack
 from reconciler.features.notices.transports.sending import Http, NotSent, Post, masked, resolved
 from reconciler.features.notices.transports.table import Tools
 from reconciler.model.errors import ClusterError
+from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.limits import count_of, without_slack_markup
 from reconciler.model.messages import SlackHook, SlackThread
 from reconciler.model.moments import shifted
-from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.report.commands import in_parts
 
 LONGEST = 12_000

@@ -13,8 +13,8 @@ from msgspec import Struct
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.posts import Posting
 from reconciler.features.notices.transports.sending import Http, Transport
+from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.messages import MailTo, MessageReceiver, SlackHook, SlackThread
-from reconciler.model.workflow import LeaseRef, LeaseSeen, LeaseTake
 
 TRANSPORTS: Mapping[str, str] = {
     "slack": "slack:SlackTransport",

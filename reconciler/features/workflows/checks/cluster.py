@@ -20,14 +20,16 @@ from reconciler.features.workflows.check_types import (
     PrometheusInstantCheck,
     StaggerCheck,
 )
+from reconciler.features.workflows.reading import Needs
+from reconciler.features.workflows.services import PrometheusQuery
 from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation, check_type
+from reconciler.features.workflows.value_expression import ValueExpressionError, parse_value_expression
 from reconciler.model import limits
 from reconciler.model.holds import NOBODY, SETTINGS
+from reconciler.model.leases import LeaseRef, LeaseTake
 from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
-from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
-from reconciler.model.workflow import LeaseRef, LeaseTake, Needs, PrometheusQuery
 from reconciler.profiles.checks.starts import place_for
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 

@@ -17,6 +17,8 @@ from reconciler.features.workflows.check_types import (
     LabelCheck,
     ScheduledEventCheck,
 )
+from reconciler.features.workflows.reading import Needs
+from reconciler.features.workflows.services import KubernikusAnswer, KubernikusQuery, Value
 from reconciler.features.workflows.situation import Fleet, WorkflowSituation, check_type
 from reconciler.model import limits
 from reconciler.model.clocks import own_times
@@ -28,7 +30,6 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
-from reconciler.model.workflow import KubernikusAnswer, KubernikusQuery, Needs, Value
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 
 _OPERATOR = "whoever runs the hypervisor operator: `kubectl get hypervisors.kvm.cloud.sap {node} -o yaml`"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.value_expression import ValueExpressionError, parse_value_expression
+from reconciler.features.workflows.value_expression import ValueExpressionError, parse_value_expression
 
 
 @pytest.mark.parametrize(
