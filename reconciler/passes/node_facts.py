@@ -212,7 +212,7 @@ class Progress(Struct):
     slot_free_at: datetime | None = None
     stuck_at: datetime | None = None
     holding: set[str] = field(default_factory=set)
-    schedules: dict[str, CaseSchedule] = field(default_factory=dict)
+    schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
     plans: dict[str, NodePlan] = field(default_factory=dict)
     deciders: tuple[Decider, ...] = ()
 

@@ -9,18 +9,19 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from reconciler.model.drains import Blocker
-from reconciler.model.instructions import Instructions, instructions_of
+from reconciler.model.instructions import Instructions, Wait, instructions_of
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.schedule import CaseSchedule, Exemption
+from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.model.tasks import Task
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView, covers, waits
 from reconciler.profiles.endings import is_control_plane
 from reconciler.settings.schema import Settings
+from reconciler.starts.answer import StartAnswer
 from reconciler.starts.budget import DisruptionBudget
 
 
@@ -31,34 +32,17 @@ class Acknowledgement(Struct, frozen=True):
     refusal: str = ""
 
 
-class Staying(Struct, frozen=True):
-    """The pods that the drain of a node leaves on it; `unknown` says why they are not known."""
-
-    pods: tuple[Blocker, ...] = ()
-    unknown: str = ""
-
-
-class Others(Struct, frozen=True):
-    """What other nodes mean for the start of a node, or for its machine.
-
-    `waiting` counts those that still wait for a drain (our own node goes last), and `stuck_at` is when our
-    own node may no longer wait for one of them (UTC). `before_us` names one of the same pool that is being
-    replaced, and `twin` one with the same providerID, each empty if there is none: a VM that two nodes claim
-    is not changed.
-    """
-
-    waiting: int = 0
-    stuck_at: datetime | None = None
-    before_us: str = ""
-    twin: str = ""
-
-
 class Situation(Struct, frozen=True, dict=True):
     """Everything that the checks and triggers of one node may read.
 
     `judged` are the node's events without dismissed ones. `acknowledgements` are the events that should start
-    early. `machine` is the node's machine, None if it was not read. `staying` are the pods that the drain of
-    the node leaves on it. `schedule` is when its drain is planned to start, None if that is not known.
+    early. `schedule` is when its drain is planned to start, None if that is not known. `goes_last` is the
+    wait of our own node for the other ones.
+
+    `machine` is the node's machine, None if it was not read. `twin` names a node with the same providerID,
+    and `before_us` one of the same pool that is being replaced, each empty if there is none: a VM that two
+    nodes claim is not changed. `staying` are the pods that the drain leaves on the node, and `pods_unknown`
+    says why they are not known, empty if they are.
     """
 
     node: Node
@@ -70,11 +54,14 @@ class Situation(Struct, frozen=True, dict=True):
     ledger: Ledger
     now: datetime
     own_node: bool = False
-    others: Others = Others()
+    schedule: CaseSchedule | None = None
+    goes_last: Wait | None = None
     acknowledgements: tuple[Acknowledgement, ...] = ()
     machine: Machine | None = None
-    staying: Staying = Staying()
-    schedule: CaseSchedule | None = None
+    twin: str = ""
+    before_us: str = ""
+    staying: tuple[Blocker, ...] = ()
+    pods_unknown: str = ""
 
     @property
     def state(self) -> State:
@@ -136,9 +123,20 @@ class Situation(Struct, frozen=True, dict=True):
         return tuple(one for one in self.asking if not covers(self.record, one.event))
 
     @cached_property
-    def exempt(self) -> Exemption:
-        """What the next start does without; without one, what that of the drain that has begun did."""
-        return Exemption.of_all(event.exempt for event in self.undrained or self.asking)
+    def start(self) -> StartAnswer:
+        """Whether a drain of the node may start now, and what it waits for."""
+        # A node that is drained again, for another event, has had its start.
+        last_start = self.ledger.last_start if self.record.drain is None else None
+        return StartAnswer(
+            self.node,
+            self.asking,
+            self.undrained,
+            self.schedule,
+            self.places,
+            last_start,
+            self.goes_last,
+            self.now,
+        )
 
 
 Kept = TypeVar("Kept")

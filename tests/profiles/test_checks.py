@@ -24,9 +24,10 @@ from reconciler.passes.parts import Parts, Sources
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.machines import PAUSE
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.profiles.situation import Acknowledgement, Others, Situation, Work
+from reconciler.profiles.situation import Acknowledgement, Situation, Work
 from reconciler.profiles.triggers import surge
 from reconciler.settings.schema import Settings
+from reconciler.starts.answer import wait_of_own_node
 from tests.support.builders import (
     IN_UPGRADE,
     NOW,
@@ -339,13 +340,13 @@ ANSWERS["notStopped"] = {
 def ours(reported: MaintenanceEvent, *, stuck: datetime | None = None) -> Situation:
     """Our own node with this event, while another one waits."""
     seen = situation(None, judged(reported))
-    return replace(seen, own_node=True, others=Others(1, stuck))
+    return replace(seen, goes_last=wait_of_own_node(1, stuck))
 
 
 ANSWERS["othersFirst"] = {
-    "another node": (replace(situation(), others=Others(3)), passed()),
-    "our own, alone": (replace(situation(), own_node=True), passed()),
-    "our own": (replace(situation(), own_node=True, others=Others(1)), failed("")),
+    "another node": (situation(), passed()),
+    "our own, alone": (replace(situation(), goes_last=wait_of_own_node(0, None)), passed()),
+    "our own": (replace(situation(), goes_last=wait_of_own_node(1, None)), failed("")),
     "until its deadline": (ours(event(not_before=at(60))), failed("", at(45))),
     "until the others are stuck": (ours(event(not_before=at(60)), stuck=at(2)), failed("", at(2))),
     "at its deadline": (ours(event(not_before=at(5))), passed()),
@@ -460,7 +461,7 @@ ANSWERS["replaceDue"] = {
     "stalls": (replaced(replace(machine(), stalls="pod shop/db-0 stays")), failed("shop/db-0 stays")),
     "busy": (replaced(BUSY), failed("np is busy")),
     "two nodes have the VM": (
-        replace(replaced(machine()), others=Others(twin="b")),
+        replace(replaced(machine()), twin="b"),
         failed("it is not replaced: node b has the same providerID"),
     ),
     "agent pool of several sizes": (replaced(SEVERAL_SIZES), failed("has no single count")),
@@ -558,10 +559,7 @@ ANSWERS["selfServiceDue"] = {
     "another event is at hand": (azure(None, "boot-1", AT_HAND), no("there is another event")),
     "not drained": (replace(azure(), record=replace(drained(), drain=DrainRecord(NOW))), no("not drained")),
     "not Azure's": (replace(azure(), node=replace(azure_node(), provider_id="kind://a")), no("not Azure's")),
-    "two nodes have the VM": (
-        replace(azure(), others=Others(twin="b")),
-        failed("node b has the same providerID"),
-    ),
+    "two nodes have the VM": (replace(azure(), twin="b"), failed("node b has the same providerID")),
 }
 
 ANSWERS["selfServiceFailed"] = {
@@ -646,10 +644,7 @@ ANSWERS["surgeDue"] = {
     "control plane": (surging(machine(control_plane=True)), no("never replaced")),
     "another first": (surging(machine(), before_us="b"), no("node b of MachineSet np is replaced first")),
     "deleted already": (replaced(OF_AKS, Replacement(at(-9), 3, 1)), no("is already being deleted")),
-    "two nodes have the VM": (
-        replace(surging(machine()), others=Others(twin="b")),
-        no("node b has the same providerID"),
-    ),
+    "two nodes have the VM": (replace(surging(machine()), twin="b"), no("node b has the same providerID")),
     "asked just now": (surging(machine(), Replacement(at(-1), 4)), no("was scaled to 4 machines at")),
     "asked in vain": (surging(machine(), Replacement(at(-2), 4)), yes("gets one more machine")),
 }

@@ -15,7 +15,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, Replacement, SelfService, State
 from reconciler.model.values import replace
-from reconciler.profiles.situation import Others, Situation
+from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, known, minutes, settings
@@ -102,9 +102,7 @@ def to_be_replaced(
     on = builders.node(unschedulable=state is State.IN_MAINTENANCE)
     reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
     found = builders.situation(on, reported, chosen=chosen, held=record)
-    return replace(
-        found, record=replace(found.record, state=state), machine=owner, others=Others(before_us=before_us)
-    )
+    return replace(found, record=replace(found.record, state=state), machine=owner, before_us=before_us)
 
 
 def ended(

@@ -45,7 +45,7 @@ from reconciler.passes.decide.reporting import (
     uids_of,
     unknown_parts,
 )
-from reconciler.passes.decide.scheduling import as_held, schedules
+from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.decide.shared_events import together
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
 from reconciler.passes.parts import Parts
@@ -135,7 +135,7 @@ def decide(
         replace(ledger, replaced=missing),
         pools=pools_in_replacement(known, context),
         holding={facts.name for facts in known if holds_slot(snapshot.drains.get(facts.name))},
-        schedules=dict(planned),
+        schedules=planned,
         deciders=deciders,
         slot_free_at=earliest_after(now, (slot.blocked_at for slot in slots if slot.blocked_at)),
     )
@@ -162,7 +162,7 @@ def decide(
         progress.plans[facts.name] = decide_safely(facts, context, progress, parts)
 
     # What is reported, by urgency, with the plans of nodes that rest.
-    decided = [_with_schedule(progress.plans[facts.name], facts, progress, context) for facts in in_queue]
+    decided = [_with_guard(progress.plans[facts.name], facts, context) for facts in in_queue]
     rested = snapshot.aside.plans
     reported = sorted(
         (*filter(is_reported, decided), *rested.values()),
@@ -331,21 +331,13 @@ def earliest_after(now: datetime, moments: Iterable[datetime]) -> datetime | Non
     return min((moment for moment in moments if moment > now), default=None)
 
 
-def _with_schedule(plan: NodePlan, facts: NodeFacts, progress: Progress, context: PassContext) -> NodePlan:
-    """Return the plan with its schedule, and why nobody guards the node, if so."""
-    schedule = progress.schedules.get(plan.node)
-    if not plan.drain_begins:
-        # A node that was left alone in this pass has no answers of checks.
-        schedule = as_held(schedule, plan.holds if plan.before is State.REQUIRED else (), context.now)
-    elif schedule is not None:
-        # A drain that begins in this pass is no plan any more.
-        because = schedule.because if schedule.by_pods else "its drain begins now"
-        schedule = replace(schedule, because=because, started=True)
-    plan = replace(plan, schedule=schedule)
+def _with_guard(plan: NodePlan, facts: NodeFacts, context: PassContext) -> NodePlan:
+    """Return the plan with why nobody guards the node, if so."""
     what = f"node {facts.name}: whether it is guarded is not known"
     why, _ = guarded(what, partial(unguarded, facts, plan, context), None)
     if why is None:
         return plan
+    schedule = plan.schedule
     # Nobody ends its case, so nobody knows when it is back.
     if schedule is not None and schedule.started:
         schedule = replace(schedule, ends=None)

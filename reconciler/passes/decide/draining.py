@@ -24,9 +24,10 @@ from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped
 from reconciler.profiles.checks.platform import left_to_us
-from reconciler.profiles.checks.starts import first_lost_from, others_first
+from reconciler.profiles.checks.starts import others_first
 from reconciler.profiles.instructed import AUTOSCALER_DELETES, waits_for_others_until
 from reconciler.profiles.orders import drain_order
+from reconciler.starts.answer import first_lost_from
 
 DRAINED = "MaintenanceDrained"
 """The reason of the Event about a drain that is done."""

@@ -16,7 +16,7 @@ from reconciler.drain.prospect import whose
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
-from reconciler.model.drains import Comebacks, Coming, DrainOptions, DrainProgress, WaitLimit, coming
+from reconciler.model.drains import Blocker, Comebacks, Coming, DrainOptions, DrainProgress, WaitLimit, coming
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, Notice, NoticeType
@@ -35,7 +35,6 @@ from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_options
-from reconciler.profiles.situation import Staying
 from reconciler.settings.schema import Mode
 
 
@@ -222,18 +221,20 @@ def left_by_case(
     return pods_left(node.read, options, context)
 
 
-def pods_staying(node: NodeFacts, record: CaseRecord, context: PassContext) -> Staying:
+def pods_staying(
+    node: NodeFacts, record: CaseRecord, context: PassContext
+) -> tuple[tuple[Blocker, ...], str]:
     """Return the pods that a finished drain left on the node, and why they are not known, if so."""
     if record.drain is None or record.drain.done is None:
-        return Staying()
+        return (), ""
     snapshot = context.snapshot
     unread = snapshot.problems.pods.get(node.name) or snapshot.problems.namespaces
     options = drain_options(cases.allowed(record), context.settings, node.policies)
     limit = WaitLimit(record.since or record.drain.since, context.settings.drain.pods_may_wait)
     found = pods_left(node.read, replace(options, waits=replace(options.waits, own=limit)), context)
     if found is None or unread:
-        return Staying(unknown=unread or "they were not read")
-    return Staying((*found.kept, *found.spared))
+        return (), unread or "they were not read"
+    return (*found.kept, *found.spared), ""
 
 
 def _survey(

@@ -21,15 +21,15 @@ from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck
 from reconciler.passes.decide.facts import pods_staying, with_starts
 from reconciler.passes.decide.known import broken
 from reconciler.passes.decide.planned import hold, node_plan, plan_of, remembering, repeated
-from reconciler.passes.decide.scheduling import as_held, brought_forward, schedule_beside
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
-from reconciler.profiles.situation import Others, Situation, Staying
+from reconciler.profiles.situation import Situation
 from reconciler.profiles.state_machine import Walk, builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
+from reconciler.starts.answer import as_decided, beside_mate, wait_of_own_node
 from reconciler.starts.budget import pool_of
 
 _PROFILE = builtin(DEFAULT, TRIGGERS, [name for name, check in CHECKS.items() if check.type.starts])
@@ -75,7 +75,10 @@ def _leave(
     progress.drains += holds_slot(drained)
     if running(drained) and not is_stuck(drained, None, context.now):
         progress.undrained += read.name != context.snapshot.itself.node
-    decision = CaseDecision(node.state, node.case, (held,), progress=drained)
+    schedule = progress.schedules.get(read.name)
+    if node.state is State.REQUIRED:
+        schedule = as_decided(schedule, (held,), context.now)
+    decision = CaseDecision(node.state, node.case, (held,), schedule=schedule, progress=drained)
     return node_plan(decision, node, Actions(undone=undone), context)
 
 
@@ -84,17 +87,19 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     read, snapshot = node.read, context.snapshot
     if node.untouched is not None:
         return _untouched(node, node.untouched, context, parts)
-    planned = progress.schedules.get(read.name)
-    schedule = schedule_beside(planned, progress.plans, context.now)
-    if schedule is not None and schedule is not planned:
-        progress.schedules[read.name] = schedule
+    schedule = progress.schedules.get(read.name)
     if schedule is not None and schedule.with_node:
-        node = replace(node, judged=brought_forward(node.judged, schedule, context.now))
+        mate = progress.plans.get(schedule.with_node)
+        begun = mate is not None and mate.drain_begins
+        schedule, judged = beside_mate(schedule, node.judged, begun=begun, now=context.now)
+        node = replace(node, judged=judged)
     record, view = _case_now(node, context)
     machine = snapshot.for_settings.machines.get(read.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
-    staying = pods_staying(node, record, context) if machine is not None else Staying()
+    staying, pods_unknown = pods_staying(node, record, context) if machine is not None else ((), "")
+    own_node = read.name == snapshot.itself.node
+    goes_last = wait_of_own_node(progress.undrained, progress.stuck_at) if own_node else None
     situation = Situation(
         node=read,
         record=record,
@@ -104,27 +109,23 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         places=progress.places,
         ledger=progress.ledger,
         now=context.now,
-        own_node=read.name == snapshot.itself.node,
-        others=Others(
-            progress.undrained,
-            progress.stuck_at,
-            before_us if before_us != read.name else "",
-            context.twins.get(read.name, ""),
-        ),
-        machine=machine,
-        staying=staying,
+        own_node=own_node,
         schedule=schedule,
+        goes_last=goes_last,
+        machine=machine,
+        twin=context.twins.get(read.name, ""),
+        before_us=before_us if before_us != read.name else "",
+        staying=staying,
+        pods_unknown=pods_unknown,
     )
     for decider in progress.deciders:
         node, situation = decider.decide(node, situation, context)
     walked = walk(_PROFILE, situation, CHECKS)
     spaced = _account(read, walked, situation, context, progress)
-    if schedule is not None and not any(step.drains for step in walked.transitions):
+    if not any(step.drains for step in walked.transitions):
         in_maintenance = walked.state is State.IN_MAINTENANCE
         holds = [hold for hold in walked.holds if not in_maintenance or hold.code in _START_CHECKS]
-        held = as_held(schedule, holds, context.now)
-        if held is not None:
-            progress.schedules[read.name] = held
+        schedule = as_decided(schedule, holds, context.now)
     decision = CaseDecision(
         walked.state,
         walked.effects.record,
@@ -134,7 +135,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         walked.answers,
         walked.transitions,
         walked.effects,
-        progress.schedules.get(read.name),
+        schedule,
     )
     follow_drain(decision, node, walked.alone, context, progress)
     if decision.drain is not None:
@@ -207,7 +208,7 @@ def _account(
     # A node that is drained again, for another event, has had its start.
     first = situation.record.drain is None and walked.effects.record.drain is not None
     # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
-    counts = not has_come(situation.exempt.spacing, context.now)
+    counts = not has_come(situation.start.exempt.spacing, context.now)
     spaced = first and counts and settings.budget.spacing > timedelta()
     if spaced:
         progress.ledger = replace(

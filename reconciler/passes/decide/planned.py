@@ -107,6 +107,11 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
     outcome, before = outcome_of(decision.ended or record), outcome_of(node.case)
     bad = outcome is not None and not outcome.result.good
     known = record if decision.effects is not None or node.record is not None else None
+    schedule = decision.schedule
+    if schedule is not None and any(step.drains for step in decision.transitions):
+        # A drain that begins in this pass is no plan any more.
+        because = schedule.because if schedule.by_pods else "its drain begins now"
+        schedule = replace(schedule, because=because, started=True)
     return NodePlan(
         node=read.name,
         zone=read.zone,
@@ -127,6 +132,7 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
         todo=todo,
         draining=DrainState(kept, decision.progress, stays=stays),
         ended=decision.ended,
+        schedule=schedule,
         uid=read.uid,
         workflows=step.reports,
         # The record that the pass read does not say it yet.

@@ -13,9 +13,9 @@ from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import Hold, JudgedEvent, NodePlan
+from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.schedule import HELD_BY, CaseSchedule, Prospect, StartTimes
+from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.forecasts import Reasons, forecast_until
@@ -24,7 +24,7 @@ from reconciler.profiles import case as cases
 from reconciler.settings.schema import Mode, Settings
 from reconciler.starts.budget import DisruptionBudget, PlacesAhead
 from reconciler.starts.schedule import Case, Limits, Outage, Place, Scheduler, assumed_end
-from reconciler.starts.times import NEAR, exempt_beside
+from reconciler.starts.times import exempt_beside
 
 _NAMED_AT_MOST = 3
 
@@ -89,30 +89,6 @@ def _unstarted(case: Case) -> CaseSchedule:
         cause="mode" if dated else "",
         comes_back=not case.kind.takes_the_vm,
     )
-
-
-def as_held(schedule: CaseSchedule | None, holds: Sequence[Hold], now: datetime) -> CaseSchedule | None:
-    """Return the schedule of a node of which a check holds the start; `now` is UTC.
-
-    What is planned for now, and does not begin, is not planned for now: it waits for the end of its holds.
-    """
-    if schedule is None or schedule.started or not holds:
-        return schedule
-    if schedule.planned_start is None or schedule.planned_start > now:
-        return schedule
-    ends = [hold.until for hold in holds if hold.until is not None and hold.until > now]
-    start = max(ends) if len(ends) == len(holds) else None
-    because = "; ".join(dict.fromkeys(hold.reason for hold in holds[:_NAMED_AT_MOST]))
-    held = replace(schedule, planned_start=start, ends=None, window=None, with_node="", alone=None)
-    if schedule.missed:
-        return held
-    if schedule.latest_start is not None and schedule.latest_start < (start or now):
-        return replace(held, missed=True, because=because, cause=f"{HELD_BY}{holds[0].code}")
-    unknown = "" if start is not None else f"not known when its drain starts: {because}"
-    prospect = schedule.prospect
-    if unknown and not prospect.obstacles:
-        prospect = Prospect(unknown=unknown)
-    return replace(held, because=because, prospect=prospect)
 
 
 def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None:
@@ -385,47 +361,3 @@ def _freed(
         record.cordon.since if record is not None and record.cordon is not None else None,
     )
     return assumed_end(min((one for one in known if one is not None), default=None), now)
-
-
-def schedule_beside(
-    schedule: CaseSchedule | None, plans: Mapping[str, NodePlan], now: datetime
-) -> CaseSchedule | None:
-    """Return the schedule of a node as the decisions so far leave it; `now` is UTC.
-
-    A node that was to start now with another one starts at its own time if the other one does not start.
-    """
-    if schedule is None or not schedule.with_node or schedule.planned_start is None:
-        return schedule
-    if schedule.planned_start > now:
-        return schedule
-    mate = plans.get(schedule.with_node)
-    if mate is not None and mate.drain_begins:
-        return schedule
-    because = f"{schedule.with_node} does not start now, with which it was to start"
-    return replace(schedule, planned_start=schedule.alone, because=because, with_node="", alone=None)
-
-
-def brought_forward(
-    judged: tuple[JudgedEvent, ...], schedule: CaseSchedule | None, now: datetime
-) -> tuple[JudgedEvent, ...]:
-    """Return the events of a node, of which those that start with another node may start at that time."""
-    if schedule is None or not schedule.with_node or schedule.alone is None:
-        return judged
-    start, alone = schedule.planned_start, schedule.alone
-    return tuple(
-        _at(event, start, now) if start is not None and _moves(event, alone) else event for event in judged
-    )
-
-
-def _moves(event: JudgedEvent, alone: datetime) -> bool:
-    return event.asks and event.times is not None and event.times.earliest <= alone
-
-
-def _at(event: JudgedEvent, start: datetime, now: datetime) -> JudgedEvent:
-    assert event.times is not None
-    if event.times.earliest <= start:
-        return event
-    times = replace(event.times, earliest=start)
-    return replace(
-        event, times=times, may_start=event.opening.allowed and start <= now, far=start - now > NEAR
-    )

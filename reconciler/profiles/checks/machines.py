@@ -35,8 +35,8 @@ def why_no_surge(situation: Situation) -> str:
         return "no event replaces the machine"
     if situation.control_plane:
         return "control-plane nodes are never replaced"
-    if situation.others.twin:
-        return f"node {situation.others.twin} has the same providerID"
+    if situation.twin:
+        return f"node {situation.twin} has the same providerID"
     machine = situation.machine
     if machine is None or machine.problem or machine.pool is None:
         return "no machine provider can create another machine"
@@ -74,8 +74,8 @@ def _not_now(situation: Situation) -> str:
         return "its machine is already being deleted"
     if machine.pool.busy:
         return machine.pool.busy
-    if situation.others.before_us:
-        return f"node {situation.others.before_us} of {machine.pool} is replaced first"
+    if situation.before_us:
+        return f"node {situation.before_us} of {machine.pool} is replaced first"
     if before is not None and before.wanted is not None:
         shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
         tries = before.retries + 1
@@ -142,8 +142,8 @@ def replacement_ready(situation: Situation) -> CheckResult:
         reason = (
             f"{pool} must have {count_of(asked.wanted, 'machine')} Ready before the drain, and has {have}"
         )
-    elif situation.others.before_us:
-        reason = f"node {situation.others.before_us} of {pool} is replaced first"
+    elif situation.before_us:
+        reason = f"node {situation.before_us} of {pool} is replaced first"
     else:
         reason = pool.busy or f"{pool} must have one more machine before the drain"
     until = min((one.deadline for one in situation.asking if one.deadline is not None), default=None)
@@ -167,7 +167,7 @@ def replace_due(situation: Situation) -> CheckResult:
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
     machine = situation.machine
-    never = why_never_replaced(situation.node, machine, situation.others.twin, record.replacement)
+    never = why_never_replaced(situation.node, machine, situation.twin, record.replacement)
     if never and machine is not None and machine.problem and never.endswith(machine.problem):
         return unknown(never)
     if never:
@@ -199,7 +199,7 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         # Without one more machine first, the pool would stay one machine short.
         wanted = before.wanted if before is not None else None
         if wanted is None:
-            before_us = situation.others.before_us
+            before_us = situation.before_us
             first = f"node {before_us} goes first" if before_us else "it is being requested"
             return f"{machine.pool} must have one more machine before this one is deleted: {first}", None
         if machine.pool.ready is None or machine.pool.ready < wanted:
@@ -216,12 +216,11 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
     ends = min((moment for moment in taken if moment is not None), default=None)
     if ends is not None and situation.now >= ends:
         return "", None
-    staying = situation.staying
-    if staying.unknown:
-        return f"it is not replaced while its pods are not known: {staying.unknown}", ends
-    if not staying.pods:
+    if situation.pods_unknown:
+        return f"it is not replaced while its pods are not known: {situation.pods_unknown}", ends
+    if not situation.staying:
         return "", None
-    named = [f"{one.pod} ({one.because})" for one in staying.pods]
+    named = [f"{blocker.pod} ({blocker.because})" for blocker in situation.staying]
     return f"it is not replaced while pods stay on it: {first_of(named)}", ends
 
 

@@ -21,8 +21,7 @@ _HOLDER = "whoever holds it: `{resume}{config}` ends the hold"
 
 def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
     """Return the events for which windows and deadline allow a start now; all that ask, if there is none."""
-    asking = situation.undrained
-    return tuple(event for event in asking if event.opening.allowed) or asking
+    return situation.start.opening or situation.undrained
 
 
 @check(

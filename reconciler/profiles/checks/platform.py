@@ -145,7 +145,7 @@ def self_service_due(situation: Situation) -> CheckResult:
     """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
     refusal, until = why_not_due(situation)
     if refusal:
-        twin = situation.others.twin
+        twin = situation.twin
         return failed(refusal, until, holds=bool(twin) and refusal == why_not_asked(situation.node, twin))
     return passed("Azure allows us to start it, and the node is drained", holds=False)
 
@@ -158,8 +158,8 @@ def why_not_due(situation: Situation) -> tuple[str, datetime | None]:
         return "Azure offers no maintenance, or the settings do not use the offer", None
     if not all(offered):
         return "there is another event, so the platform is already working on the VM", None
-    refusal = why_not_asked(situation.node, situation.others.twin)
-    if refusal and not situation.others.twin:
+    refusal = why_not_asked(situation.node, situation.twin)
+    if refusal and not situation.twin:
         return refusal, None
     if record.drain is None or record.drain.done is None:
         return "the node is not drained yet", None

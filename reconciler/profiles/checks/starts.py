@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-
-from reconciler.calendar.values import format_duration
 from reconciler.model.holds import NOBODY, SETTINGS
-from reconciler.model.limits import count_of
-from reconciler.model.moments import has_come, to_text
-from reconciler.model.node import Node
+from reconciler.model.instructions import Wait
+from reconciler.model.moments import to_text
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.reconciler import FIND
@@ -66,16 +61,8 @@ def starts_allowed(situation: Situation) -> CheckResult:
 )
 def window_open(situation: Situation) -> CheckResult:
     """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
-    asking = situation.undrained
-    starting = [event for event in asking if event.opening.allowed]
-    if starting:
-        reason = "; ".join(dict.fromkeys(event.opening.reason for event in starting))
-        return passed(reason)
-    # The drain of a node that drains, or is about to, is for every event that requires one.
-    done = "no other event requires a drain" if situation.asking else "no event requires a drain"
-    reason = "; ".join(dict.fromkeys(event.opening.words for event in asking)) or done
-    until = min((one.until for one in asking if one.until), default=None)
-    return failed(reason, until)
+    reasons = dict.fromkeys(event.opening.reason for event in situation.start.opening)
+    return _held(situation.start.for_windows) or passed("; ".join(reasons))
 
 
 @check(
@@ -119,34 +106,7 @@ def start_planned(situation: Situation) -> CheckResult:
     While no window is open, no place is free or a person keeps the drain waiting, the checks of these say so,
     and this one holds nothing.
     """
-    unplanned_from = situation.exempt.places
-    if has_come(unplanned_from, situation.now) or not any(
-        event.opening.allowed and not event.kept.waits for event in situation.undrained
-    ):
-        return passed()
-    early = [
-        event.times.earliest
-        for event in situation.undrained
-        if event.times is not None and event.opening.allowed
-    ]
-    first = min(early, default=situation.now)
-    plan = situation.schedule
-    if plan is None:
-        if first <= situation.now:
-            return passed()
-        return failed(f"a drain starts from {to_text(first)} on", first)
-    if plan.planned_start is not None and plan.planned_start <= situation.now:
-        return passed()
-    if first <= situation.now and situation.places.refusals(situation.node):
-        return passed()
-    if plan.planned_start is None:
-        return failed(plan.because, unplanned_from)
-    until = min(moment for moment in (plan.planned_start, unplanned_from) if moment)
-    starts = f"its drain {'would start' if plan.observed else 'starts'} at {to_text(plan.planned_start)}"
-    if plan.missed:
-        # Pods that stay do not make the start late.
-        return failed(starts if plan.by_pods else f"{starts}, too late", until)
-    return failed(f"{starts}: {plan.because}", until)
+    return _held(situation.start.for_plan) or passed()
 
 
 @check("plannedForLater", who=f"{NOBODY} after the settle time", by_itself=True)
@@ -179,19 +139,10 @@ def _later(one: JudgedEvent) -> str:
 )
 def budget_left(situation: Situation) -> CheckResult:
     """Pass when every limit has a free place, the node already holds one, or it needs none."""
-    return place_for(situation.node, situation) or passed()
-
-
-def place_for(node: Node, situation: Situation) -> CheckResult | None:
-    """Return what the limits say of one more node out of service, None where all have a free place."""
-    refusals = situation.places.refusals(node)
-    if not refusals:
-        return None
-    exempt_from = situation.exempt.places
-    if has_come(exempt_from, situation.now):
-        return passed(f"exempt from the budget: {'; '.join(refusals)}")
-    moments = (situation.places.eases_at, exempt_from)
-    return failed("; ".join(refusals), min((one for one in moments if one), default=None))
+    held, refusals = _held(situation.start.for_place), situation.start.refusals
+    if held is None and refusals:
+        return passed(f"exempt from the budget: {refusals}")
+    return held or passed()
 
 
 @check(
@@ -206,23 +157,7 @@ def spacing_kept(situation: Situation) -> CheckResult:
 
     A node that is drained again, for another event, has had its start.
     """
-    if situation.record.drain is not None:
-        return passed()
-    spacing, last, now = situation.settings.budget.spacing, situation.ledger.last_start, situation.now
-    if spacing <= timedelta() or last is None or now >= last + spacing:
-        return passed()
-    exempt_from = situation.exempt.spacing
-    if has_come(exempt_from, now):
-        return passed()
-    until = min(moment for moment in (last + spacing, exempt_from) if moment)
-    reason = f"the last start was at {to_text(last)}, and budget.spacing is {format_duration(spacing)}"
-    return failed(reason, until)
-
-
-def first_lost_from(events: Iterable[JudgedEvent]) -> datetime | None:
-    """Return from when on the node may be lost because of one of the events (UTC), None if not known."""
-    moments = (one.lost_from for one in events if one.asks and one.starts)
-    return min((at for at in moments if at is not None), default=None)
+    return _held(situation.start.for_spacing) or passed()
 
 
 @check(
@@ -237,13 +172,9 @@ def others_first(situation: Situation) -> CheckResult:
 
     A drain that is stuck is not waited for, and nothing is once our own node may be lost at any moment.
     """
-    if any(one.cannot_wait(situation.now) for one in situation.judged):
-        return passed()
-    if situation.own_node and situation.others.waiting:
-        reason = (
-            f"the reconciler runs on it, so it goes last: "
-            f"{count_of(situation.others.waiting, 'other node', 'wait')} for a drain"
-        )
-        moments = (first_lost_from(situation.judged), situation.others.stuck_at)
-        return failed(reason, min((at for at in moments if at is not None), default=None))
-    return passed()
+    return _held(situation.start.for_others) or passed()
+
+
+def _held(wait: Wait | None) -> CheckResult | None:
+    """Return that a start is held by this wait, None without one."""
+    return failed(wait.because, wait.until) if wait is not None else None

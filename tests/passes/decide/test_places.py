@@ -16,9 +16,9 @@ from reconciler.model.holds import NODE_WRITABLE
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT, Node, Taint
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.values import replace
-from reconciler.passes.decide.scheduling import as_held
 from reconciler.profiles.instructed import others_at_work
 from reconciler.settings.draining import Coexist, Karpenter
+from reconciler.starts.answer import as_decided
 from tests.laws.histories import History, by_hand
 from tests.laws.hits import Hits
 from tests.support import builders
@@ -257,7 +257,7 @@ def test_a_start_that_a_check_holds_is_not_planned_for_now(
 ) -> None:
     ends = None if until is None else NOW + minutes(until)
     hold = NODE_WRITABLE.on("a", "a webhook denies it", until=ends)
-    held = as_held(CaseSchedule(NOW, NOW + minutes(latest)), (hold,), NOW)
+    held = as_decided(CaseSchedule(NOW, NOW + minutes(latest)), (hold,), NOW)
 
     assert held is not None
     assert (held.planned_start, held.missed) == (None if start is None else NOW + minutes(start), missed)

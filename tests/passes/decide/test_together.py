@@ -13,9 +13,9 @@ from reconciler.model.moments import to_text
 from reconciler.model.pod import Owner
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from reconciler.passes.decide.scheduling import schedule_beside
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
+from reconciler.starts.answer import beside_mate
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST, minutes, plan_of
 from tests.support.worlds import carry_on, look, world_of
@@ -109,17 +109,14 @@ def test_law_18_a_group_moves_no_pods_of_another_namespace_earlier() -> None:
 def test_a_node_whose_mate_does_not_start_starts_at_its_own_time() -> None:
     world = _world()
     world.advance(ALONE)
-    plan, _ = look(world, builders.settings(ALL))
-    begun = plan_of(plan, "a")
     joint = CaseSchedule(NOW + ALONE, because="together", with_node="a", alone=NOW + LATER)
     waits = "a does not start now, with which it was to start"
     own = CaseSchedule(NOW + LATER, because=waits)
 
-    assert schedule_beside(joint, {"a": begun}, world.now) == joint
-    assert schedule_beside(joint, {"b": plan_of(plan, "b")}, world.now) == own
-    assert schedule_beside(joint, {"a": replace(begun, transitions=())}, world.now) == own
+    assert beside_mate(joint, (), begun=True, now=world.now) == (joint, ())
+    assert beside_mate(joint, (), begun=False, now=world.now) == (own, ())
     # Until then, nobody knows whether the other one starts.
-    assert schedule_beside(joint, {}, world.now - minutes(1)) == joint
+    assert beside_mate(joint, (), begun=False, now=world.now - minutes(1)) == (joint, ())
 
 
 def test_a_start_that_a_person_put_off_is_not_brought_forward() -> None:

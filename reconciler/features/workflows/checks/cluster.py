@@ -30,7 +30,7 @@ from reconciler.model.leases import LeaseRef, LeaseTake
 from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
-from reconciler.profiles.checks.starts import place_for
+from reconciler.profiles.checks.starts import budget_left
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 
 
@@ -45,7 +45,8 @@ def budget(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult:
     platform = situation.platform
     if platform is None:
         return unknown("the budget of the settings is not read")
-    return place_for(situation.node, platform) or passed("the budget has a place for the node")
+    answer = budget_left.ask(platform)
+    return answer if answer.reason else passed("the budget has a place for the node")
 
 
 @check_type(
