@@ -1,4 +1,4 @@
-"""The program's entry. It starts the agent before it loads anything but the standard library."""
+"""The program's entry."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ COLLECTS = (100_000, 50, 50)
 
 
 def main() -> int:
-    """Run the command that the arguments name.
-
-    `agent` has only 25 MiB of memory, so it runs without click.
-    """
-    if sys.argv[1:2] == ["agent"]:
-        from jobs.agent.program import main as agent
-
-        return agent(sys.argv[2:])
+    """Run the command that the arguments name."""
     import gc
     import os
 

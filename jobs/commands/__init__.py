@@ -27,7 +27,6 @@ def _named(face: ModuleType) -> Mapping[str, Command]:
 
 _OF_THE_CORE: Mapping[str, Command] = MappingProxyType(
     {
-        "agent": Command(SET_UP, "Publish the scheduled events of this node's VM.", "agent"),
         "check-config": Command(
             SET_UP,
             "Print all mistakes in a settings file, or what it means.",
@@ -87,7 +86,7 @@ _SYNONYMS = {
     "run": "serve --config FILE",
 }
 
-SMALL = ("agent", "completion", "schema")
+SMALL = ("completion", "schema")
 """Those in `small.py`."""
 
 plugins.by_name(

@@ -1,4 +1,4 @@
-"""Small commands: `reconciler agent`, `completion` and `schema`."""
+"""Small commands: `reconciler completion` and `schema`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,6 @@ import click
 from jobs.commands import OWN_NAME, called
 from jobs.completion.protocol import FOR_KUBECTL, SHELLS, script
 from jobs.runtime.output import print_text
-
-
-@click.command("agent", context_settings={"ignore_unknown_options": True}, add_help_option=False)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def agent(arguments: tuple[str, ...]) -> int:
-    """Publish the scheduled events of this node's VM.
-
-    It is for a DaemonSet; docs/agent.md has its options.
-    """
-    # In the DaemonSet, `jobs/__main__.py` starts it directly.
-    from jobs.agent.program import main
-
-    return main(list(arguments))
 
 
 @click.command("completion")

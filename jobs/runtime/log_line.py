@@ -1,6 +1,6 @@
 """One line of a log: valid JSON in UTF-8 and of limited length, whatever its texts contain.
 
-The node agent imports this file, so it needs nothing but the standard library.
+Small processes import this file, so it needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -127,17 +127,14 @@ def _plain(value: object) -> str:
 
 
 class LogEvent(StrEnum):
-    """What a line is about, as its field `event`; docs/operating.md and docs/agent.md describe each one.
+    """What a line is about, as its field `event`; docs/operating.md describes each one.
 
-    A feature has those of its own beside the rest of it.
+    A plugin has those of its own beside the rest of it.
     """
 
-    # Both
     LISTENING = "listening"
     PROBE_FAILED = "probe failed"
     LINES_DROPPED = "log lines dropped"
-
-    # The reconciler
     NODE = "node"
     FAILED = "failed"
     LATER = "later"
@@ -156,19 +153,6 @@ class LogEvent(StrEnum):
     ENDING = "ending"
     ENDED = "ended"
 
-    # The node agent
-    WATCHING = "watching"
-    PUBLISHED = "published"
-    ACKNOWLEDGED = "acknowledged"
-    IMDS_FAILED = "IMDS gives no good answer"
-    IMDS_WORKS = "IMDS answers again"
-    CANNOT_ACKNOWLEDGE = "cannot acknowledge"
-    CANNOT_LISTEN = "cannot listen"
-    CANNOT_READ_NODE = "cannot read the Node"
-    CANNOT_PUBLISH = "cannot publish"
-    CANNOT_TELL_VM = "cannot tell which VM this is"
-    STEP_FAILED = "step failed"
-
 
 class LogField(StrEnum):
     """The fields of the lines, besides those of the report. Moments are RFC 3339 in UTC."""
@@ -183,7 +167,6 @@ class LogField(StrEnum):
     ADDRESS = "address"
     LOGGER = "logger"
     LINES = "lines"
-    # The reconciler
     ACTION = "action"
     DEADLINE = "deadline"
     DRY_RUN = "dryRun"
@@ -192,11 +175,6 @@ class LogField(StrEnum):
     MODE = "mode"
     SETTINGS = "settings"
     AGAIN_IN_SECONDS = "againInSeconds"
-    # The node agent
-    VM = "vm"
-    INTERVAL_SECONDS = "intervalSeconds"
-    EVENTS = "events"
-    ID = "id"
 
 
 class Level(StrEnum):

@@ -10,8 +10,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.agent.fake_node_api import NODE, VM, FakeNodeApi
-from tests.agent.running import AgentProcess
+from tests.sources.imds.agent.fake_node_api import NODE, VM, FakeNodeApi
+from tests.sources.imds.agent.running import AgentProcess
 from tests.support.fakes.imds import FakeImds, event, started
 
 

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from jobs.runtime.pass_loop import APART
 from reconciler.model.node import SPOT_LABEL
-from tests.agent.running import AgentProcess, as_admin
 from tests.bench import spread
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.real.passes.test_serving import serving
+from tests.sources.imds.agent.running import AgentProcess, as_admin
 from tests.support.controlplane.fill import Pool, fill
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane

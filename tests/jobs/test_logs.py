@@ -119,7 +119,7 @@ class _Pieces(io.StringIO):
 @pytest.mark.parametrize(
     "log",
     [lambda: PassLog.write(LogEvent.ENDING), lambda: write_events(LogEvent.ENDING, {}, level=Level.INFO)],
-    ids=["passes", "the node agent"],
+    ids=["passes", "others"],
 )
 def test_a_line_is_written_in_one_piece_so_that_no_other_thread_comes_in_between(
     log: Callable[[], None], monkeypatch: pytest.MonkeyPatch
@@ -354,7 +354,7 @@ def _written(path: str) -> tuple[set[str], set[str]]:
     return fields, texts
 
 
-@pytest.mark.parametrize("path", ["jobs/agent/program.py", "jobs/runtime/logs.py", "jobs/commands/serve.py"])
+@pytest.mark.parametrize("path", ["jobs/runtime/logs.py", "jobs/commands/serve.py"])
 def test_every_field_and_event_is_of_the_one_vocabulary(path: str) -> None:
     known = {field.value for field in LogField} | {column.log for column in COLUMNS if column.log}
     fields, texts = _written(path)
@@ -364,8 +364,7 @@ def test_every_field_and_event_is_of_the_one_vocabulary(path: str) -> None:
 
 
 def test_every_event_of_a_log_is_described() -> None:
-    pages = [ROOT / "docs" / page for page in ("operating.md", "agent.md")]
-    logs = "".join(page.read_text(encoding="utf-8").partition("\n## Logs\n")[2] for page in pages)
+    logs = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8").partition("\n## Logs\n")[2]
 
     assert [event for event in LogEvent if f"`{event}`" not in logs] == []
     assert [field for field in LogField if f"`{field}`" not in logs] == []

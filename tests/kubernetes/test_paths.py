@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.agent.own_node import Access, OwnNodeClient
 from reconciler.kubernetes import maintenances
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import ApiPath, Connection, Request, api, core, on_node
@@ -133,14 +132,6 @@ def test_a_node_that_a_person_names_is_not_found(server: tuple[Stub, Connection]
     with pytest.raises(NotFound):
         Cluster(connection).node(name, Wanted(frozenset(), "p"))
     assert stub.asked == []
-
-
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:20])
-def test_the_agent_refuses_a_hostile_node_name(tmp_path: Path, name: str) -> None:
-    access = Access("http://127.0.0.1:1", tmp_path / "token", None)
-
-    with pytest.raises(ValueError, match="not the name of a Node"):
-        OwnNodeClient(access, name, "node-maintenance.dev")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -20,13 +19,13 @@ from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Agents
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
-from tests.agent.fake_node_api import VM
-from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
-from tests.laws import checked
-from tests.laws.histories import History, Step, agent_steps, people_steps, second_reasons, waits
+from tests.laws.azure import Azure
+from tests.laws.histories import Step, agent_steps, people_steps, second_reasons, waits
 from tests.laws.hits import Hits
+from tests.sources.imds.agent.fake_node_api import VM
+from tests.sources.imds.agent.stepping import ALWAYS, NEVER, World, stepped_agent
 from tests.support import builders
-from tests.support.builders import IMDS, NOW, REQUEST, minutes, vm_name
+from tests.support.builders import NOW, REQUEST, minutes, vm_name
 from tests.support.fakes.imds import Answer, Event, event, started
 from tests.support.searching import examples
 from tests.support.strategies import garbage, rfc1123
@@ -48,42 +47,6 @@ def reported(
     when = rfc1123(NOW + minutes(14))
     named: list[Any] = [*(vm_name(number) for number in instances), *extra]
     return event(named, kind, event_id=event_id, not_before=when, duration=-1)
-
-
-@dataclass(slots=True)
-class Azure(History):
-    """A history in which Azure schedules events for several VMs, and their agents publish what concerns each.
-
-    The agents of the nodes that are `late` publish nothing new.
-    """
-
-    events: dict[str, Event] = field(default_factory=dict)
-    late: set[str] = field(default_factory=set)
-
-    def publish(self) -> None:
-        """Let the agents write what has changed."""
-        document = {"Events": list(self.events.values())}
-        for name, node in list(self.cluster.nodes.items()):
-            vm = scheduled_events.vm_name(node.provider_id)
-            if vm is None or name in self.late or name in self.cluster.agents.not_ready:
-                continue
-            text = scheduled_events.to_annotation(document, vm)
-            if node.annotations.get(IMDS) != text and (IMDS in node.annotations or '"events":[]' not in text):
-                self.cluster.annotate(name, IMDS, text)
-
-    def acknowledged(self) -> dict[str, list[str]]:
-        """What the agents of the nodes are asked to acknowledge."""
-        return checked.acknowledged(self.cluster)
-
-    def go_on(self, passes: int = 1) -> None:
-        """Let the agents publish, then so many passes."""
-        self.publish()
-        for _ in range(passes):
-            self.look()
-
-    def wrongs(self) -> list[str]:
-        """What is acknowledged and must not be."""
-        return checked.wrongly_acknowledged(self.cluster, self.settings, self.now)
 
 
 Happening = Callable[[Azure], None]

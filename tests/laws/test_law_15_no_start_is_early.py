@@ -19,8 +19,8 @@ from reconciler.model.node import AUTOSCALER_TAINT, CONTROL_PLANE_LABELS, Taint
 from reconciler.passes.assess import join
 from reconciler.profiles.endings import FOLLOWED
 from reconciler.settings.schema import Settings
+from tests.laws.azure import Azure
 from tests.laws.hits import Hits
-from tests.laws.test_law_12_an_event_is_acknowledged_only_when_all_is_drained import Azure
 from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, announced, begin, run_on
 from tests.support.builders import IMDS, NOW, PREFIX, event, judged, minutes, node, on_vm, plan_of, vm_name
 from tests.support.builders import REQUEST as ASKED

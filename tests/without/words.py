@@ -99,7 +99,19 @@ WORDS: dict[str, Words] = {
     ),
     "features/kubernikus": Words((r"kubernikus",), ("kubernikus", "sources.kubernikus")),
     "sources/condition": Words((r"VMEventScheduled",), ("sources.nodeConditions",)),
-    "sources/imds": Words((r"imds", r"acknowledg"), ("sources.imds",), pages=("agent.md",)),
+    "sources/imds": Words(
+        (r"imds", r"acknowledg"),
+        ("sources.imds",),
+        pages=("agent.md",),
+        tests=(
+            "bench/agent.py",
+            "bench/test_wake.py",
+            "bench/wake.py",
+            "laws/test_law_12_an_event_is_acknowledged_only_when_all_is_drained.py",
+            "real/clouds/test_acknowledging.py",
+            "real/tools/test_promtool_agent.py",
+        ),
+    ),
     "sources/request": Words((), ("sources.requests",)),
     "sources/named_condition": Words((r"named.?condition",), ("conditions", "overrides.conditions")),
     "sources/arm": Words(

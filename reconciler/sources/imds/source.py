@@ -6,47 +6,17 @@ DaemonSet, an annotation is used, because the agent may run in another way.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import lru_cache
 
-from pydantic import Field
-
 from reconciler.model import scheduled_events as imds
-from reconciler.model.event import Answer, Kind, Reading
+from reconciler.model.event import Answer, Reading
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
 from reconciler.passes.plugin import Source, SourceContext, Wants
-from reconciler.settings.fields import Flag, Section
-from reconciler.settings.mistakes import Mistake
-from reconciler.settings.schema import Settings, SourceSection
-
-
-class ImdsSource(Section):
-    """Scheduled events of the Azure Instance Metadata Service (IMDS)."""
-
-    enabled: Flag = Field(default=True, description="Whether they are read.")
-
-
-def _acknowledged_by_nobody(settings: Settings) -> Iterator[Mistake]:
-    if not SECTION.of(settings).enabled:
-        for path, events in settings.all_events():
-            for kind in Kind:
-                if events.of(kind).acknowledge:
-                    message = "has no effect while sources.imds.enabled is false"
-                    yield Mistake((*path, kind.value, "acknowledge"), message)
-
-
-SECTION: SourceSection[ImdsSource] = SourceSection(
-    key="imds",
-    type=ImdsSource,
-    default=ImdsSource(),
-    description="Azure scheduled events, published by the node agent.",
-    mistakes=_acknowledged_by_nobody,
-)
-
-SECTIONS = (SECTION,)
-
+from reconciler.settings.schema import Settings
+from reconciler.sources.imds.settings import SECTION
 
 _NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
 _ABSENT = Reading(imds.SOURCE, Answer.UNKNOWN, because="no node agent is installed", installed=False)

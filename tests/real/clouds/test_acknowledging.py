@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.agent.running import AgentProcess, as_admin
 from tests.real.passes.scene import POOL, PREFIX, Scene
+from tests.sources.imds.agent.running import AgentProcess, as_admin
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.workloads import budget
 from tests.support.fakes.imds import FakeImds

@@ -11,39 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.agent.program import main
-from jobs.runtime.log_line import LogEvent
 from reconciler import __version__
 from tests.real.manifests.applying import K8S
 
 DOCS = K8S.parent / "docs"
-
-
-def headings(page: str) -> set[str]:
-    """The titles of a page."""
-    return set(re.findall(r"^#+ (.+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE))
-
-
-def test_every_flag_and_variable_of_the_agent_has_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    flags = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
-    source = (K8S.parent / "jobs" / "agent" / "program.py").read_text(encoding="utf-8") + (
-        K8S.parent / "jobs" / "agent" / "own_node.py"
-    ).read_text(encoding="utf-8")
-    variables = set(re.findall(r'environment\.get\("(\w+)"', source))
-
-    described = {title for title in headings("agent.md") if title.startswith("--") or title.isupper()}
-    assert described == flags | variables
-
-
-def test_every_message_of_the_agent_is_described() -> None:
-    source = (K8S.parent / "jobs" / "agent" / "program.py").read_text(encoding="utf-8")
-    events = {LogEvent[name] for name in re.findall(r"LogEvent\.([A-Z_]+)", source)}
-
-    page = (DOCS / "agent.md").read_text(encoding="utf-8")
-    assert len(events) > 10
-    assert {event for event in events if f"`{event}`" not in page} == set()
 
 
 @pytest.mark.parametrize("page", ["agent.md", "azure.md", "install.md", "replacing.md"])

@@ -142,7 +142,7 @@ def test_there_is_no_shell_no_pip_and_no_other_program(image: Image) -> None:
 
 def test_the_agent_runs_in_it(image: Image) -> None:
     assert image.run("-c", LOADED).stderr == ""
-    done = image.run("-m", "jobs.agent", "--help")
+    done = image.run("-m", "reconciler.sources.imds.agent", "--help")
 
     assert "--imds-address" in done.stdout
 

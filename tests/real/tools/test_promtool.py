@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jobs.agent.figures import Figures
 from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
 from reconciler.features.metrics.metering import Meter
 from tests.features.metrics.everything import full
@@ -28,13 +27,6 @@ def test_prometheus_has_nothing_to_say_about_our_metrics(promtool_program: Path)
     full(meter)
 
     assert check(promtool_program, meter.text()) == (0, "")
-
-
-def test_prometheus_has_nothing_to_say_about_the_agents_metrics(promtool_program: Path) -> None:
-    figures = Figures()
-    figures.answered(1.7e9, 2)
-
-    assert check(promtool_program, figures.document().body) == (0, "")
 
 
 def test_the_queries_of_the_docs_can_be_asked_and_name_metrics_that_exist(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.agent.figures import FAMILIES, PREFIX, Figures
 from reconciler import __version__
-from tests.agent.conftest import StartAgent
-from tests.agent.fake_node_api import VM, Failure, FakeNodeApi
+from reconciler.sources.imds.agent.figures import FAMILIES, PREFIX, Figures
+from tests.docs.pages import written
+from tests.sources.imds.agent.conftest import StartAgent
+from tests.sources.imds.agent.fake_node_api import VM, Failure, FakeNodeApi
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event
 
@@ -72,3 +74,10 @@ def test_every_family_is_shown_with_its_type_and_labels() -> None:
         shown = families[family.name.removesuffix("_total")]
         assert (shown.type, shown.documentation) == (family.type, family.help)
         assert {tuple(sorted(one.labels)) for one in shown.samples} == {tuple(sorted(family.labels))}
+
+
+def test_every_family_has_a_row_with_its_type_and_labels_and_every_row_is_a_family() -> None:
+    rows = re.findall(rf"^\| `({PREFIX}\w+)` \| (\w+) \|([^|]*)\| \S", written("metrics.md"), re.MULTILINE)
+
+    described = [(name, kind, tuple(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows]
+    assert described == [(family.name, family.type, family.labels) for family in FAMILIES]

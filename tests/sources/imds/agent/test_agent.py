@@ -13,12 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from jobs.agent.program import LONGEST_IMDS_PAUSE, LONGEST_WAIT, SILENCE, STUCK, Health, main, run
 from reconciler import USER_AGENT
-from tests.agent.conftest import StartAgent
-from tests.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
-from tests.agent.running import SERVICE
-from tests.agent.stepping import INTERVAL, NEVER, HandClock, stepped_agent
+from reconciler.sources.imds.agent.program import (
+    LONGEST_IMDS_PAUSE,
+    LONGEST_WAIT,
+    SILENCE,
+    STUCK,
+    Health,
+    main,
+    run,
+)
+from tests.sources.imds.agent.conftest import StartAgent
+from tests.sources.imds.agent.fake_node_api import KEY, PROVIDER_ID, VM, Failure, FakeNodeApi
+from tests.sources.imds.agent.running import SERVICE
+from tests.sources.imds.agent.stepping import INTERVAL, NEVER, HandClock, stepped_agent
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 

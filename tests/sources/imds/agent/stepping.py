@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.agent.own_node import Access
-from jobs.agent.program import Agent, Arguments, Health
 from jobs.runtime.log_line import Level
-from tests.agent.fake_node_api import NODE, FakeNodeApi
+from reconciler.sources.imds.agent.own_node import Access
+from reconciler.sources.imds.agent.program import Agent, Arguments, Health
+from tests.sources.imds.agent.fake_node_api import NODE, FakeNodeApi
 from tests.support.fakes.imds import FakeImds
 
 ALWAYS = 1e-9

@@ -9,9 +9,9 @@ from subprocess import run
 
 import pytest
 
-from jobs.agent.imds import Imds, ImdsError
-from jobs.agent.plain_http import LARGEST_BODY
 from reconciler.model.errors import SourceError
+from reconciler.sources.imds.agent.imds import Imds, ImdsError
+from reconciler.sources.imds.agent.plain_http import LARGEST_BODY
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 
 
@@ -57,7 +57,7 @@ def test_the_largest_answer_of_any_shape_leaves_the_agent_memory(imds: FakeImds)
     imds.script(Answer(200, b'{"Events": []}'), Answer(200, events))
     child = """
         import sys, tracemalloc
-        from jobs.agent.imds import Imds
+        from reconciler.sources.imds.agent.imds import Imds
 
         imds = Imds(sys.argv[1])
         imds.scheduled_events()

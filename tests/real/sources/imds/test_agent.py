@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.running import AgentProcess
 from tests.real.manifests.applying import applied, ca_file, policy_in_force, token_on
 from tests.real.manifests.permissions import AGENT, granted, missing, unused, used
+from tests.sources.imds.agent.running import AgentProcess
 from tests.support.controlplane.fill import Pool
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane

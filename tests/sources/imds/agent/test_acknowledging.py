@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.agent import program
-from tests.agent.conftest import StartAgent
-from tests.agent.fake_node_api import VM, Failure, FakeNodeApi
-from tests.agent.stepping import ALWAYS, NEVER, World, stepped_agent
+from reconciler.sources.imds.agent import program
+from tests.sources.imds.agent.conftest import StartAgent
+from tests.sources.imds.agent.fake_node_api import VM, Failure, FakeNodeApi
+from tests.sources.imds.agent.stepping import ALWAYS, NEVER, World, stepped_agent
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.imds import Answer, FakeImds, event, started
 

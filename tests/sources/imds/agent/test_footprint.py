@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from tests.agent.conftest import StartAgent
-from tests.agent.fake_node_api import VM, FakeNodeApi
-from tests.agent.stepping import ALWAYS, HandClock, World, stepped_agent
+from tests.sources.imds.agent.conftest import StartAgent
+from tests.sources.imds.agent.fake_node_api import VM, FakeNodeApi
+from tests.sources.imds.agent.stepping import ALWAYS, HandClock, World, stepped_agent
 from tests.support.fakes.imds import FakeImds, event, started
 
 pytestmark = pytest.mark.heavy
@@ -18,19 +18,14 @@ pytestmark = pytest.mark.heavy
 
 OURS = {
     "jobs",
-    "jobs.agent",
-    "jobs.agent.figures",
-    "jobs.agent.program",
     "jobs.runtime",
     "jobs.runtime.health",
     "jobs.runtime.log_line",
     "jobs.runtime.unblocked",
     "reconciler",
     "reconciler.http",
+    "reconciler.plugins",
     "reconciler.threads",
-    "jobs.agent.imds",
-    "jobs.agent.own_node",
-    "jobs.agent.plain_http",
     "reconciler.http.plain",
     "reconciler.model.errors",
     "reconciler.model",
@@ -40,6 +35,12 @@ OURS = {
     "reconciler.model.moments",
     "reconciler.sources",
     "reconciler.sources.imds",
+    "reconciler.sources.imds.agent",
+    "reconciler.sources.imds.agent.figures",
+    "reconciler.sources.imds.agent.imds",
+    "reconciler.sources.imds.agent.own_node",
+    "reconciler.sources.imds.agent.plain_http",
+    "reconciler.sources.imds.agent.program",
     "reconciler.model.scheduled_events",
 }
 

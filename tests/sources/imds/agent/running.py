@@ -47,7 +47,7 @@ class AgentProcess:
             self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", "-c", _LAUNCH, str(os.getpid())),
-                    *(sys.executable, *python, "-m", "jobs.agent", *arguments),
+                    *(sys.executable, *python, "-m", "reconciler.sources.imds.agent", *arguments),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.fake_node_api import NODE, FakeNodeApi
-from tests.agent.running import AgentProcess
+from tests.sources.imds.agent.fake_node_api import NODE, FakeNodeApi
+from tests.sources.imds.agent.running import AgentProcess
 from tests.support.fakes.imds import FakeImds
 
 StartAgent = Callable[..., AgentProcess]

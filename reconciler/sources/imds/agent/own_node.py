@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from jobs.agent.plain_http import HttpAnswer, exchange
 from reconciler import USER_AGENT
 from reconciler.model.errors import ClusterError, Unauthorized, Unreachable, error_for
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import is_object_name
+from reconciler.sources.imds.agent.plain_http import HttpAnswer, exchange
 
 TIMEOUT = 10.0
 """The timeout of a request to the API server, in seconds."""

@@ -17,11 +17,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
-from jobs.agent.figures import Figures
-from jobs.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
-from jobs.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import Level, LogEvent, begin_log, write_events
 from reconciler import USER_AGENT
@@ -29,6 +27,9 @@ from reconciler.model import scheduled_events
 from reconciler.model.errors import ClusterError, NoThread, ReconcilerError
 from reconciler.model.event import Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.sources.imds.agent.figures import Figures
+from reconciler.sources.imds.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
+from reconciler.sources.imds.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
 
 CHANCE = random.Random()
 """The random part of pauses. Threads do not use the shared generator, whose seed tests set."""
@@ -83,6 +84,22 @@ class Arguments:
     log_level: Level
     reread: float
     once: bool
+
+
+class AgentEvent(StrEnum):
+    """What a line of the log is about, besides the events of every process; docs/agent.md describes each."""
+
+    WATCHING = "watching"
+    PUBLISHED = "published"
+    ACKNOWLEDGED = "acknowledged"
+    IMDS_FAILED = "IMDS gives no good answer"
+    IMDS_WORKS = "IMDS answers again"
+    CANNOT_ACKNOWLEDGE = "cannot acknowledge"
+    CANNOT_LISTEN = "cannot listen"
+    CANNOT_READ_NODE = "cannot read the Node"
+    CANNOT_PUBLISH = "cannot publish"
+    CANNOT_TELL_VM = "cannot tell which VM this is"
+    STEP_FAILED = "step failed"
 
 
 class Health:
@@ -175,17 +192,17 @@ class Agent:
                 self._node = None
             self._node = self._client.read()
         except ClusterError as error:
-            self._api_failed(LogEvent.CANNOT_READ_NODE, error)
+            self._api_failed(AgentEvent.CANNOT_READ_NODE, error)
             return
         self._vm = scheduled_events.vm_name(self._node.provider_id)
         if self._vm is None:
             message = f"providerID {self._node.provider_id!r} is not that of an Azure VM"
             self._node = None
-            self._api_failed(LogEvent.CANNOT_TELL_VM, ReconcilerError(message))
+            self._api_failed(AgentEvent.CANNOT_TELL_VM, ReconcilerError(message))
             return
         self._health.patience = max(SILENCE, 3 * self._interval())
         self._know()
-        _log(LogEvent.WATCHING, node=self._arguments.node, vm=self._vm, intervalSeconds=self._interval())
+        _log(AgentEvent.WATCHING, node=self._arguments.node, vm=self._vm, intervalSeconds=self._interval())
 
     def _know(self) -> None:
         self._stale = False
@@ -218,13 +235,13 @@ class Agent:
             self._imds_failures += 1
             self._health.figures.failed()
             if str(error) != self._health.imds_says:
-                _log(LogEvent.IMDS_FAILED, Level.ERROR, because=str(error))
+                _log(AgentEvent.IMDS_FAILED, Level.ERROR, because=str(error))
             self._health.imds_says = str(error)
             pause = min(LONGEST_IMDS_PAUSE, interval * (1 << min(self._imds_failures - 1, 10)))
             wish = min(LONGEST_WISH, error.retry_after or 0.0)
             return self._clock() + max(interval, pause, wish)
         if self._imds_failures:
-            _log(LogEvent.IMDS_WORKS, failures=self._imds_failures)
+            _log(AgentEvent.IMDS_WORKS, failures=self._imds_failures)
         self._imds_failures = 0
         if self._awaits():
             self._reread_due = min(self._reread_due, self._clock() + LISTEN)
@@ -250,13 +267,13 @@ class Agent:
             self._client.publish(self._node.uid, text)
         except ClusterError as error:
             self._health.figures.wrote(done=False)
-            self._api_failed(LogEvent.CANNOT_PUBLISH, error)
+            self._api_failed(AgentEvent.CANNOT_PUBLISH, error)
             return
         self._health.figures.wrote(done=True)
         self._node = replace(self._node, published=text)
         self._api_went_well()
         _log(
-            LogEvent.PUBLISHED,
+            AgentEvent.PUBLISHED,
             node=self._arguments.node,
             vm=self._vm,
             events=[f"{each.kind} {each.status} {each.id}".rstrip() for each in signals],
@@ -272,7 +289,7 @@ class Agent:
         try:
             now = self._client.read_annotations()
         except ClusterError as error:
-            self._api_failed(LogEvent.CANNOT_READ_NODE, error)
+            self._api_failed(AgentEvent.CANNOT_READ_NODE, error)
             return
         if now.uid != self._node.uid:
             self._stale = True
@@ -283,10 +300,10 @@ class Agent:
                 self._imds.acknowledge(event_id)
             except ImdsError as error:
                 self.failure = error
-                _log(LogEvent.CANNOT_ACKNOWLEDGE, Level.ERROR, id=event_id, because=str(error))
+                _log(AgentEvent.CANNOT_ACKNOWLEDGE, Level.ERROR, id=event_id, because=str(error))
                 continue
             self._acknowledged.add(event_id)
-            _log(LogEvent.ACKNOWLEDGED, node=self._arguments.node, vm=self._vm, id=event_id)
+            _log(AgentEvent.ACKNOWLEDGED, node=self._arguments.node, vm=self._vm, id=event_id)
 
     def _due(self, annotation: str | None) -> tuple[str, ...]:
         """Return the IDs in the annotation that are not acknowledged yet."""
@@ -296,7 +313,7 @@ class Agent:
         due = scheduled_events.to_be_started(self._document, self._vm, named)
         return tuple(one for one in due if one not in self._acknowledged)
 
-    def _api_failed(self, what: LogEvent, error: ReconcilerError) -> None:
+    def _api_failed(self, what: AgentEvent, error: ReconcilerError) -> None:
         self.failure = error
         failure = f"{what}: {error}"
         if failure != self._health.api_problem:
@@ -334,7 +351,7 @@ def main(argv: list[str] | None = None) -> int:
             _serve_probes(arguments.listen, health)
         except (OSError, NoThread) as error:
             address = place_of(arguments.listen)
-            _log(LogEvent.CANNOT_LISTEN, Level.ERROR, address=address, because=str(error))
+            _log(AgentEvent.CANNOT_LISTEN, Level.ERROR, address=address, because=str(error))
             return 1
     agent = Agent(arguments, health)
     if arguments.once:
@@ -364,7 +381,7 @@ def run(step: Callable[[], float], health: Health, stop: threading.Event) -> Non
                 import traceback
 
                 trace = traceback.format_exc(limit=-10)[-2000:]
-                _log(LogEvent.STEP_FAILED, Level.ERROR, because=reason, traceback=trace)
+                _log(AgentEvent.STEP_FAILED, Level.ERROR, because=reason, traceback=trace)
             health.step_problem = reason
             pause = min(LONGEST_STEP_PAUSE, float(1 << min(failures - 1, 10)))
         else:
@@ -472,7 +489,7 @@ def _serve_probes(address: tuple[str, int], health: Health) -> None:
     server.__enter__()
 
 
-def _log(event: LogEvent, level: Level = Level.INFO, **fields: object) -> None:
+def _log(event: AgentEvent | LogEvent, level: Level = Level.INFO, **fields: object) -> None:
     write_events(event, fields, level=level)
 
 

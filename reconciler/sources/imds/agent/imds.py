@@ -9,10 +9,10 @@ import http.client
 import json
 from urllib.parse import urlsplit
 
-from jobs.agent.plain_http import HttpAnswer, exchange
 from reconciler import USER_AGENT
 from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import SourceError
+from reconciler.sources.imds.agent.plain_http import HttpAnswer, exchange
 
 DEFAULT_ADDRESS = "http://169.254.169.254"
 API_VERSION = "2020-07-01"

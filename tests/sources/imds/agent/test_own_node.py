@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from jobs.agent.own_node import Access, Annotations, OwnNode, OwnNodeClient, in_cluster
 from reconciler.model.errors import (
     ClusterError,
     Conflict,
@@ -16,7 +15,17 @@ from reconciler.model.errors import (
     Unauthorized,
     Unreachable,
 )
-from tests.agent.fake_node_api import ACKNOWLEDGE, KEY, NODE, PREFIX, PROVIDER_ID, Failure, FakeNodeApi
+from reconciler.sources.imds.agent.own_node import Access, Annotations, OwnNode, OwnNodeClient, in_cluster
+from tests.kubernetes.test_paths import HOSTILE
+from tests.sources.imds.agent.fake_node_api import (
+    ACKNOWLEDGE,
+    KEY,
+    NODE,
+    PREFIX,
+    PROVIDER_ID,
+    Failure,
+    FakeNodeApi,
+)
 
 
 def client(api: FakeNodeApi, token_file: Path, node: str = NODE) -> OwnNodeClient:
@@ -129,3 +138,11 @@ def test_a_pod_finds_its_api_server(host: str, server: str) -> None:
 def test_outside_of_a_pod_there_is_no_way_in() -> None:
     with pytest.raises(Unauthorized, match="KUBERNETES_SERVICE_HOST"):
         in_cluster({})
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:20])
+def test_a_hostile_node_name_is_refused(tmp_path: Path, name: str) -> None:
+    access = Access("http://127.0.0.1:1", tmp_path / "token", None)
+
+    with pytest.raises(ValueError, match="not the name of a Node"):
+        OwnNodeClient(access, name, PREFIX)

@@ -1,8 +1,0 @@
-"""Runs `python -m jobs.agent`, the command of the DaemonSet."""
-
-import sys
-
-from jobs.agent.program import main
-
-if __name__ == "__main__":
-    sys.exit(main())
