@@ -222,5 +222,5 @@ def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
 
 def _begun(case: CaseRecord) -> bool:
     """Whether the maintenance took place, as far as its sources tell."""
-    ours = case.self_service is not None or case.acknowledged or case.replacement is not None
+    ours = case.asked or case.replacement is not None
     return bool(case.facts.starts) or bool(ours) or any(not reports_start(one) for one in case.events)

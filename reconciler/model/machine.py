@@ -80,27 +80,6 @@ def platform(source: str, clients: Clients) -> PlatformWriter:
     return client
 
 
-PERFORM_MAINTENANCE = ActionKind("perform maintenance", "ask Azure to do its maintenance now", most=1)
-
-
-class PerformMaintenance(Struct, frozen=True):
-    """Start the maintenance that the platform offers for one VM. It is a Task."""
-
-    action: ClassVar[ActionKind] = PERFORM_MAINTENANCE
-
-    node: str
-    vm: Vm
-
-    @property
-    def what(self) -> tuple[str, ...]:
-        """What it is about."""
-        return ("arm", self.action.name, self.node)
-
-    def perform(self, clients: Clients) -> None:
-        """Ask Azure; raises CloudError."""
-        platform("arm", clients).perform(self)
-
-
 # What Azure allows in a name (learn.microsoft.com, "Naming rules for Azure resources"), casefolded, because
 # names from a providerID become parts of paths. A subscription has the characters and length of a GUID.
 _SUBSCRIPTION = r"([0-9a-z-]{1,36})"
@@ -234,7 +213,7 @@ REPLACE_MACHINE = ActionKind(
 )
 
 
-ACTIONS = (PERFORM_MAINTENANCE, RAISE_POOL, REPLACE_MACHINE)
+ACTIONS = (RAISE_POOL, REPLACE_MACHINE)
 
 
 class ScaleUp(Struct, frozen=True):

@@ -49,7 +49,8 @@ class CheckAnswer(Struct, frozen=True):
     """One check's answer, with a reason for people and, if known, the time when it changes (UTC).
 
     `holds` is False for a check that only states a fact: its 'no' is no reason to wait. `waits_for` comes
-    from the check's registration. `ordinarily` says it in words if the check passes without a reason.
+    from the check's registration. `ordinarily` says it in words if the check passes without a reason. `who`
+    can end it, and `by_itself` is whether it ends without a person, if the name alone does not say so.
     """
 
     name: str
@@ -59,6 +60,8 @@ class CheckAnswer(Struct, frozen=True):
     holds: bool = True
     waits_for: WaitsFor = WaitsFor.OTHER
     ordinarily: str = ""
+    who: str = ""
+    by_itself: bool = False
 
     @property
     def words(self) -> str:

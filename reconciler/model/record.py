@@ -176,15 +176,20 @@ class DrainRecord(Struct, frozen=True):
     seen: Seen = Seen()
 
 
-class SelfService(Struct, frozen=True):
-    """Maintenance that we started: the last request, the number of requests, and the boot ID before.
+class Asked(Struct, frozen=True):
+    """What was asked of the platform by one offer of a plugin, so that maintenance begins or ends by us.
 
-    It is written before the request: the pass after a kill knows that the request may have been sent.
+    `offer` is the name of the offer, `last` the moment of the last request (UTC), `attempts` how many there
+    were. `events` are the IDs of the events that they were about, empty if they were about the whole case.
+    `own` is what the offer has to know later, in its own form, such as the boot ID before the request. All of
+    it is written before the request: the pass after a kill knows that the request may have been sent.
     """
 
-    asked: datetime
-    attempt: Written[int] = 1
-    boot_id: Written[str] = ""
+    offer: str
+    last: datetime
+    attempts: Written[int] = 1
+    events: tuple[str, ...] = ()
+    own: str = ""
 
 
 class Replacement(Struct, frozen=True):
@@ -306,13 +311,12 @@ class ProfileRecord(Struct, frozen=True):
     the case. `dismissed` are ignored because someone uncordoned the node, as `uncordoned` says, or because
     the platform did not follow our requests. The case of an uncordoned node goes on until these events are
     gone, though nothing is done for it. `quiet_since` is when the last of `events` was gone from every source
-    that reported it. `self_service` is set once we asked the platform to start, `acknowledged` are the ids of
-    the events that it was asked to start, the last of them at `acknowledged_at`, `replacement` is set once
-    another machine was requested. `facts` is what happened so far; a profile that is operational has some
-    while an event that requires a drain can't start a case. `hooks` are those that hold a step of the case,
-    and those that held one and are still there. `late` are events that the drain of the node did not help us
-    to end: the node was given back, and its next drain starts late. `parts` are those of features, read
-    through their `RecordPart`. All moments are UTC.
+    that reported it. `asked` is what was asked of the platform, once for each offer. `replacement` is set
+    once another machine was requested. `facts` is what happened so far; a profile that is operational has
+    some while an event that requires a drain can't start a case. `hooks` are those that hold a step of the
+    case, and those that held one and are still there. `late` are events that the drain of the node did not
+    help us to end: the node was given back, and its next drain starts late. `parts` are those of features,
+    read through their `RecordPart`. All moments are UTC.
     """
 
     state: Written[State] = State.OPERATIONAL
@@ -320,9 +324,7 @@ class ProfileRecord(Struct, frozen=True):
     events: tuple[KnownEvent, ...] = ()
     quiet_since: datetime | None = None
     dismissed: tuple[KnownEvent, ...] = ()
-    self_service: SelfService | None = None
-    acknowledged: tuple[str, ...] = ()
-    acknowledged_at: datetime | None = None
+    asked: Annotated[tuple[Asked, ...], Meta(max_length=limits.INSTANCES)] = ()
     replacement: Replacement | None = None
     facts: CaseFacts = CaseFacts()
     hooks: Annotated[tuple[HookRecord, ...], Meta(max_length=MOST_HOOKS)] = ()
@@ -339,6 +341,10 @@ class ProfileRecord(Struct, frozen=True):
     def goes_on(self) -> bool:
         """Whether there is a case that has not ended, also after somebody's uncordon."""
         return self.open or (self.uncordoned is not None and bool(self.events))
+
+    def asked_by(self, offer: str) -> Asked | None:
+        """Return what was asked by the offer of this name, None if nothing was."""
+        return next((asked for asked in self.asked if asked.offer == offer), None)
 
     @property
     def has_data(self) -> bool:
@@ -479,9 +485,7 @@ class Record(Struct, frozen=True):
             events=mine.events,
             quiet_since=mine.quiet_since,
             dismissed=mine.dismissed,
-            self_service=mine.self_service,
-            acknowledged=mine.acknowledged,
-            acknowledged_at=mine.acknowledged_at,
+            asked=mine.asked,
             replacement=mine.replacement,
             facts=mine.facts,
             hooks=mine.hooks,
@@ -503,9 +507,7 @@ class Record(Struct, frozen=True):
             events=case.events,
             quiet_since=case.quiet_since,
             dismissed=case.dismissed,
-            self_service=case.self_service,
-            acknowledged=case.acknowledged,
-            acknowledged_at=case.acknowledged_at,
+            asked=case.asked,
             replacement=case.replacement,
             facts=case.facts,
             hooks=case.hooks,
@@ -587,10 +589,9 @@ class Record(Struct, frozen=True):
         """The profiles for which the node is in maintenance."""
         return tuple(name for name, kept in self.profiles if kept.state is State.IN_MAINTENANCE)
 
-    @property
-    def self_service(self) -> bool:
-        """Whether a profile requested that the platform starts its maintenance."""
-        return any(kept.self_service is not None for _, kept in self.profiles)
+    def has_asked(self, offer: str) -> bool:
+        """Whether something was asked by this offer for a profile."""
+        return any(kept.asked_by(offer) is not None for _, kept in self.profiles)
 
     @property
     def drain_under_way(self) -> ClaimedDrain | None:
@@ -645,13 +646,13 @@ class Unreadable(Struct, frozen=True):
 
 
 def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
-    service, replacement = kept.self_service, kept.replacement
+    replacement = kept.replacement
     return replace(
         kept,
         since=times.maybe(kept.since),
         quiet_since=times.maybe(kept.quiet_since),
         uncordoned=kept.uncordoned and replace(kept.uncordoned, at=times.of(kept.uncordoned.at)),
-        self_service=service and replace(service, asked=times.of(service.asked)),
+        asked=tuple(replace(asked, last=times.of(asked.last)) for asked in kept.asked),
         replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
         facts=kept.facts.believed(times),
         hooks=tuple(

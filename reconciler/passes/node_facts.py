@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -23,7 +24,7 @@ from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapsh
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.case import not_dismissed
-from reconciler.profiles.situation import Acknowledgement, Situation
+from reconciler.profiles.situation import Situation
 from reconciler.settings.policies import NodePolicies
 from reconciler.settings.schema import Settings
 from reconciler.starts.budget import DisruptionBudget
@@ -131,8 +132,8 @@ class NodeFacts(Struct, frozen=True, dict=True):
     any more, and that none may hide. `untouched` is why the node must not be changed at all. `problem` is set
     if an error in this program kept the node from being judged. `urgency` is its place in the order of the
     nodes, None if no event requires a drain; `zone` comes next in that order, empty if it is not known.
-    `workflows` is what its workflows do in this pass, None before they ran. `acknowledgements` are the events
-    that should start early.
+    `workflows` is what its workflows do in this pass, None before they ran. `of_features` is what features
+    know of the node beside the rest, by their names.
     """
 
     read: Node
@@ -150,7 +151,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
     zone: str = ""
     instructions: Instructions = Instructions()
     workflows: WorkflowStep | None = None
-    acknowledgements: tuple[Acknowledgement, ...] = ()
+    of_features: Mapping[str, Any] = field(default_factory=dict)
 
     def after(self, step: WorkflowStep) -> NodeFacts:
         """Return the node as the step of its workflows leaves it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ from reconciler.passes.plugin import (
     Wants,
 )
 from reconciler.passes.polled import PolledSource
+from reconciler.profiles.situation import Offer
 from reconciler.settings.schema import Settings
 
 
@@ -96,11 +97,17 @@ def _changes(source: PolledSource[Any, Any], memory: AnyMemory, now: datetime) -
     return tuple(source.changes(memory, now))
 
 
-class Parts(Struct, frozen=True):
+class Parts(Struct, frozen=True, dict=True):
     """The sources and the features of a program. What all features give together is that of the fold."""
 
     sources: Sources
     features: tuple[Feature, ...] = ()
+
+    @cached_property
+    def offers(self) -> tuple[Offer, ...]:
+        """What sources and features can ask of platforms, also those that the settings have off."""
+        of_sources = (offer for source in self.sources.all for offer in source.offers)
+        return (*of_sources, *(offer for feature in self.features for offer in feature.offers))
 
     def wants(self, settings: Settings) -> Wants:
         """Return what sources and features read."""

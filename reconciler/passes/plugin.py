@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
@@ -29,7 +29,7 @@ from reconciler.model.tasks import Task
 from reconciler.model.writes import Publication
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.situation import Acknowledgement
+from reconciler.profiles.situation import Offer
 from reconciler.settings.schema import Settings
 
 
@@ -65,7 +65,12 @@ class SourceContext(Struct, frozen=True):
 
 
 class Source(Protocol):
-    """One source. It has no state and reads no clock. A subclass inherits defaults that fit most sources."""
+    """One source. It has no state and reads no clock. A subclass inherits defaults that fit most sources.
+
+    `offers` are what it can ask of its platform.
+    """
+
+    offers: ClassVar[tuple[Offer, ...]] = ()
 
     @property
     @abstractmethod
@@ -121,7 +126,8 @@ class Source(Protocol):
 class NodeAfterPass(Struct, frozen=True):
     """A node after a pass: its record, the events of its case, its holds, its drain and its cordon.
 
-    `draining` says whether its drain continues. `acknowledgements` are the events that should start early.
+    `draining` says whether its drain continues. `of_features` is what features know of the node beside the
+    rest, by their names.
     """
 
     state: State
@@ -130,7 +136,7 @@ class NodeAfterPass(Struct, frozen=True):
     holds: tuple[Hold, ...] = ()
     draining: bool = False
     cordoned: bool = False
-    acknowledgements: tuple[Acknowledgement, ...] = ()
+    of_features: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
@@ -238,7 +244,8 @@ class Feature(Struct, frozen=True):
     """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
 
     `holds` are its kinds of holds that come from no check, `actions` those of its tasks and publications,
-    and `record` is what it keeps in the record of a case, None if nothing.
+    `offers` what it can ask of a platform, and `record` is what it keeps in the record of a case, None if
+    nothing.
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
     sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
@@ -262,6 +269,7 @@ class Feature(Struct, frozen=True):
     name: str
     holds: tuple[HoldKind, ...] = ()
     actions: tuple[ActionKind, ...] = ()
+    offers: tuple[Offer, ...] = ()
     record: RecordPart[Any] | None = None
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None

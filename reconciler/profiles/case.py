@@ -281,6 +281,19 @@ def dismissed_words(record: CaseRecord, now: datetime) -> str:
     return f"{record.uncordoned.words}, and nobody guards it: {comes}"
 
 
+def without_ended_requests(record: CaseRecord) -> CaseRecord:
+    """Return the record without requests to the platform about events that the record no longer has."""
+    reported = {id_ for known in record.events for id_ in known.ids}
+    left = (
+        replace(asked, events=tuple(id_ for id_ in asked.events if id_ in reported))
+        if asked.events
+        else asked
+        for asked in record.asked
+    )
+    kept = (new for old, new in zip(record.asked, left, strict=True) if new.events or not old.events)
+    return replace(record, asked=tuple(kept))
+
+
 def without_ended_dismissals(
     record: CaseRecord, judged: tuple[JudgedEvent, ...], assessment: NodeAssessment, switched_on: SwitchedOn
 ) -> CaseRecord:

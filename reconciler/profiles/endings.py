@@ -24,6 +24,9 @@ ATTEMPTS = 5
 """Requests to change a pool for one node, of each sort: after so many without an effect, none has one."""
 
 
+ACKNOWLEDGE = "acknowledge"
+"""The name of the offer by which Azure is asked to start a scheduled event."""
+
 FOLLOWED = timedelta(minutes=30)
 """So long after it was asked to start an event, Azure does not start it any more: usually it does at once."""
 
@@ -61,8 +64,9 @@ def after_drain(
     refusals: list[str] = []
     if replaces:
         refusals.append(_why_not_now(node, means))
-    asked = means.record.acknowledged_at if policy.acknowledge else None
-    until = asked + FOLLOWED if asked is not None and now < asked + FOLLOWED else None
+    asked = means.record.asked_by(ACKNOWLEDGE) if policy.acknowledge else None
+    follows = asked.last + FOLLOWED if asked is not None else None
+    until = follows if follows is not None and now < follows else None
     if policy.acknowledge:
         refusals.append(_why_not_acknowledged(event, means, now))
     if offered:
@@ -122,13 +126,9 @@ def _why_not_now(node: Node, means: Means) -> str:
 
 def _why_not_acknowledged(event: MaintenanceEvent, means: Means, now: datetime) -> str:
     """Return why Azure can't be asked to start the event early, whatever is drained; empty if it can."""
-    asked = means.record.acknowledged_at
-    if (
-        asked is not None
-        and now >= asked + FOLLOWED
-        and not set(event.ids).isdisjoint(means.record.acknowledged)
-    ):
-        return f"Azure was asked to start it at {to_text(asked)}, and has not started it"
+    asked = means.record.asked_by(ACKNOWLEDGE)
+    if asked is not None and now >= asked.last + FOLLOWED and not set(event.ids).isdisjoint(asked.events):
+        return f"Azure was asked to start it at {to_text(asked.last)}, and has not started it"
     signals = signals_of(event, means.readings)
     if not signals:
         return "it can't be acknowledged: the node agent does not report it"

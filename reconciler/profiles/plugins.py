@@ -35,6 +35,8 @@ class CheckResult(Struct, frozen=True):
     reason: str
     until: datetime | None = None
     holds: bool = True
+    who: str = ""
+    by_itself: bool = False
 
 
 _PASSED = CheckResult(Verdict.PASSED, "")
@@ -120,6 +122,8 @@ class Check(Struct, frozen=True, dict=True):
             result.holds,
             self.type.waits_for,
             self.type.ordinarily,
+            result.who,
+            result.by_itself,
         )
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, Wait, instructions_of
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node
+from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import JudgedEvent, Notice
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
@@ -20,24 +22,18 @@ from reconciler.model.tasks import Task
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView, covers, waits
 from reconciler.profiles.endings import is_control_plane
+from reconciler.profiles.plugins import CheckResult, passed
 from reconciler.settings.schema import Settings
 from reconciler.starts.answer import StartAnswer
 from reconciler.starts.budget import DisruptionBudget
 
 
-class Acknowledgement(Struct, frozen=True):
-    """An event that should start early, with its ID as in IMDS; `refusal` says why it may not."""
-
-    id: str
-    refusal: str = ""
-
-
 class Situation(Struct, frozen=True, dict=True):
     """Everything that the checks and triggers of one node may read.
 
-    `judged` are the node's events without dismissed ones. `acknowledgements` are the events that should start
-    early. `schedule` is when its drain is planned to start, None if that is not known. `goes_last` is the
-    wait of our own node for the other ones.
+    `judged` are the node's events without dismissed ones. `schedule` is when its drain is planned to start,
+    None if that is not known. `goes_last` is the wait of our own node for the other ones. `offers` are those
+    of all plugins, and `of_features` is what features know of the node beside the rest, by their names.
 
     `machine` is the node's machine, None if it was not read. `twin` names a node with the same providerID,
     and `before_us` one of the same pool that is being replaced, each empty if there is none: a VM that two
@@ -56,12 +52,13 @@ class Situation(Struct, frozen=True, dict=True):
     own_node: bool = False
     schedule: CaseSchedule | None = None
     goes_last: Wait | None = None
-    acknowledgements: tuple[Acknowledgement, ...] = ()
     machine: Machine | None = None
     twin: str = ""
     before_us: str = ""
     staying: tuple[Blocker, ...] = ()
     pods_unknown: str = ""
+    offers: tuple[Offer, ...] = ()
+    of_features: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
@@ -69,15 +66,9 @@ class Situation(Struct, frozen=True, dict=True):
         return self.record.state
 
     @property
-    def to_acknowledge(self) -> tuple[Acknowledgement, ...]:
-        """The events that may start now and are not acknowledged yet."""
-        known = self.record.acknowledged
-        return tuple(one for one in self.acknowledgements if not one.refusal and one.id not in known)
-
-    @property
-    def held_back(self) -> tuple[Acknowledgement, ...]:
-        """The events that may not start yet."""
-        return tuple(one for one in self.acknowledgements if one.refusal)
+    def asked(self) -> tuple[Offer, ...]:
+        """The offers by which something was asked for the case."""
+        return tuple(offer for offer in self.offers if self.record.asked_by(offer.name) is not None)
 
     @property
     def quiet_since(self) -> datetime:
@@ -137,6 +128,52 @@ class Situation(Struct, frozen=True, dict=True):
             self.goes_last,
             self.now,
         )
+
+
+class Request(Struct, frozen=True):
+    """What an offer asks of the platform now, and the Event that says so.
+
+    `task` is performed once the record has the request, None if the platform sees it on the node itself.
+    `events` are the IDs of the events that it is about, empty if it is about the whole case. `own` is what
+    the offer has to know later (`Asked.own`).
+    """
+
+    notice: Notice
+    task: Task | None = None
+    events: tuple[str, ...] = ()
+    own: str = ""
+
+
+def _waits_for_nothing(_: Situation) -> CheckResult:
+    return passed()
+
+
+class Offer(Struct, frozen=True):
+    """What a plugin can ask of the platform, so that the maintenance of a node begins or ends by us.
+
+    `name` stands in records and never changes. `platform` says who is asked, in words. `action` is the kind
+    of its tasks, None if it has none. All functions get the situation of one node and are pure:
+
+    - `due` passes if it is to be asked now. A failure says why not, until when (UTC), and whether the node
+      waits for that; `who` can end it, `by_itself` if it ends without a person.
+    - `request` returns what is asked, once that is due; None if it can't be asked after all.
+    - `answered` passes unless the case has to wait for the platform, which then `answers`, in words.
+    - `refused` passes if the platform has not done what it was asked for, and is not asked again; None if
+      the case does not end by that.
+
+    What is asked twice must do no harm: a pass that is killed may have asked.
+    """
+
+    name: str
+    platform: str
+    due: Callable[[Situation], CheckResult]
+    request: Callable[[Situation], Request | None]
+    action: ActionKind | None = None
+    who: str = ""
+    by_itself: bool = False
+    answered: Callable[[Situation], CheckResult] = _waits_for_nothing
+    answers: str = ""
+    refused: Callable[[Situation], CheckResult] | None = None
 
 
 Kept = TypeVar("Kept")

@@ -320,6 +320,12 @@ def _holds(situation: Situation, blocked: Sequence[tuple[Step, Sequence[CheckAns
             continue
         for answer in blocking:
             found[answer.name] = Hold(
-                situation.node.name, answer.name, answer.words, answer.until, answer.waits_for
+                situation.node.name,
+                answer.name,
+                answer.words,
+                answer.until,
+                answer.waits_for,
+                who=answer.who,
+                by_itself=answer.by_itself,
             )
     return tuple(found.values())

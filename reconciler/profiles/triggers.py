@@ -6,25 +6,26 @@ To add one, add a function under `@trigger("name")`, and name it in a profile.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from reconciler.model.case_outcome import CaseResult, outcome_of
 from reconciler.model.limits import count_of, first_of
-from reconciler.model.machine import PerformMaintenance, Remove, ScaleUp, vm_of
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.plan import Notice, NoticeType
+from reconciler.model.plan import Notice, NoticeType, Verdict
 from reconciler.model.record import (
+    Asked,
     CaseRecord,
     Cordon,
     DrainRecord,
     KnownEvent,
     Replacement,
-    SelfService,
     Uncordoned,
 )
 from reconciler.model.values import replace
 from reconciler.profiles.case import dismissed_words, known, newly_asking
 from reconciler.profiles.plugins import PLATFORM, Trigger, trigger
-from reconciler.profiles.situation import Effects, Situation
+from reconciler.profiles.situation import Effects, Offer, Request, Situation
 
 
 @trigger("adopt")
@@ -93,14 +94,19 @@ def dismiss(situation: Situation, effects: Effects) -> Effects:
 
 @trigger("giveUp")
 def give_up(situation: Situation, effects: Effects) -> Effects:
-    """Undo our cordon and ignore the event: Azure does it in its own window, and reports that again."""
+    """Undo our cordon and ignore the event: the platform does it in its own time, and reports that again."""
     record = effects.record
     closed = record.closed(dismissed=record.events)
-    attempts = record.self_service.attempt if record.self_service else 0
-    message = (
-        f"Azure did not do its maintenance after {count_of(attempts, 'request')}, so the node is "
-        f"uncordoned without it"
-    )
+    requests = {
+        offer.platform: asked.attempts
+        for offer in situation.asked
+        if offer.refused is not None and (asked := record.asked_by(offer.name)) is not None
+    }
+    refusals = [
+        f"{platform} did not do its maintenance after {count_of(attempts, 'request')}"
+        for platform, attempts in requests.items()
+    ]
+    message = f"{'; '.join(refusals)}, so the node is uncordoned without it"
     effects = replace(effects, record=closed, node=_opened(effects))
     return effects.with_notice(Notice("MaintenanceGivenUp", message, NoticeType.WARNING))
 
@@ -164,40 +170,34 @@ def _left(record: CaseRecord) -> str:
     return f"still cordoned for {', '.join(map(str, record.also_claimed_by))}"
 
 
-@trigger("acknowledge")
-def acknowledge(situation: Situation, effects: Effects) -> Effects:
-    """Record which events; the annotation that the agent reads follows from the record (`node_patch`)."""
-    ids = tuple(one.id for one in situation.to_acknowledge)
-    record = effects.record
-    effects = replace(
-        effects,
-        record=replace(
-            record,
-            acknowledged=(*record.acknowledged, *ids),
-            acknowledged_at=situation.now.replace(microsecond=0),
-        ),
-    )
-    message = f"every VM of event {', '.join(ids)} is drained, so Azure may start it now"
-    return effects.with_notice(Notice("MaintenanceAcknowledged", message))
+@trigger("askPlatform")
+def ask_platform(situation: Situation, effects: Effects) -> Effects:
+    """Record what each offer that is due asks of the platform. `act` asks once that is written."""
+    for offer in situation.offers:
+        if offer.due(situation).verdict is not Verdict.PASSED:
+            continue
+        request = offer.request(situation)
+        if request is None:
+            continue
+        effects = replace(effects, record=_with_request(effects.record, offer, request, situation.now))
+        if request.task is not None:
+            effects = effects.with_task(request.task)
+        effects = effects.with_notice(request.notice)
+    return effects
 
 
-@trigger("performMaintenance")
-def perform_maintenance(situation: Situation, effects: Effects) -> Effects:
-    """Record the request to Azure and the boot id before it; act sends it once that is written."""
-    node, before = situation.node, effects.record.self_service
-    vm = vm_of(node.provider_id)
-    if vm is None:
-        return effects
-    attempt = before.attempt + 1 if before else 1
-    asked = SelfService(
-        situation.now.replace(microsecond=0), attempt, before.boot_id if before else node.boot_id
+def _with_request(record: CaseRecord, offer: Offer, request: Request, now: datetime) -> CaseRecord:
+    """Return the record with one more request of an offer, at `now` (UTC)."""
+    earlier = record.asked_by(offer.name)
+    asked = Asked(
+        offer.name,
+        now.replace(microsecond=0),
+        earlier.attempts + 1 if earlier is not None else 1,
+        (*(earlier.events if earlier is not None else ()), *request.events),
+        request.own,
     )
-    effects = replace(effects, record=replace(effects.record, self_service=asked))
-    effects = effects.with_task(PerformMaintenance(node.name, vm))
-    again = f" (attempt {attempt})" if attempt > 1 else ""
-    return effects.with_notice(
-        Notice("MaintenanceSelfService", f"asks Azure to do its maintenance now{again}")
-    )
+    others = (known for known in record.asked if known.offer != offer.name)
+    return replace(record, asked=tuple(sorted((*others, asked), key=lambda each: each.offer)))
 
 
 @trigger("replace")

@@ -190,7 +190,9 @@ def _action_rows(node: NodeReport, by: By) -> Iterator[Row]:
 
 def _happens(node: NodeReport, by: By) -> str:
     if not node.actions:
-        return ", ".join(dict.fromkeys(kind_of_hold(hold.code) for hold in node.plan.holds))
+        return ", ".join(
+            dict.fromkeys(kind_of_hold(hold.code, by_itself=hold.by_itself) for hold in node.plan.holds)
+        )
     return f"{'would ' if by is By.NOBODY else ''}{', '.join(kind.name for kind in node.actions)}"
 
 
@@ -286,7 +288,7 @@ def _reasons(node: NodeReport) -> list[str]:
 
 def _hold_rows(node: NodeReport, _: By) -> Iterator[Row]:
     for hold in node.plan.holds:
-        label = kind_of_hold(hold.code).value
+        label = kind_of_hold(hold.code, by_itself=hold.by_itself).value
         # The first word of some reasons is their label.
         reason = hold.reason.removeprefix(f"{label} ")
         yield label, f"{reason}{until_words(hold.until, hold.reason)}  [{hold.code}]"
@@ -442,7 +444,8 @@ COLUMNS = (
         lambda node: node.plan.holds,
         rows=_hold_rows,
         points=lambda node: (
-            Point(f"{kind_of_hold(hold.code)}: {hold.reason}", hold.code) for hold in node.plan.holds
+            Point(f"{kind_of_hold(hold.code, by_itself=hold.by_itself)}: {hold.reason}", hold.code)
+            for hold in node.plan.holds
         ),
         log="holds",
         logged=lambda node: [f"{hold.code}: {hold.reason}" for hold in node.plan.holds],

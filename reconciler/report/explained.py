@@ -298,7 +298,7 @@ def _obstacle_rows(obstacles: Sequence[Obstacle], most: int) -> Iterator[Row]:
     for who, group in groupby(obstacles[:most], lambda obstacle: obstacle.who):
         for obstacle in group:
             # A source that can't be read may hold nothing.
-            label = label_of(obstacle.code)
+            label = label_of(obstacle)
             until = until_words(obstacle.until, obstacle.because)
             yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
         yield "ask", who

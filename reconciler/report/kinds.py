@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
 from reconciler import plugins
 from reconciler.model import machine, writes
 from reconciler.model.holds import OF_THE_CORE, HoldKind
 from reconciler.model.hooks import RUN_HOOK
 from reconciler.model.outcome import ACTIONS, ActionKind
+
+if TYPE_CHECKING:
+    from reconciler.profiles.situation import Offer
 
 
 @cache
@@ -42,8 +46,19 @@ def action_kinds() -> Mapping[str, ActionKind]:
     Raises ValueError, which names both files, if two have one name, and if one of a feature has no words.
     """
     core = ("reconciler/model", (*ACTIONS, *machine.ACTIONS, *writes.ACTIONS, RUN_HOOK))
-    of_features = [(plugins.file_of(module), module.FEATURE.actions) for module in plugins.modules("feature")]
-    for file, kinds in of_features:
+    of_features = [
+        (plugins.file_of(module), (*module.FEATURE.actions, *_asking(module.FEATURE.offers)))
+        for module in plugins.modules("feature")
+    ]
+    of_sources = [
+        (plugins.file_of(module), [kind for source in module.SOURCES for kind in _asking(source.offers)])
+        for module in plugins.modules("source")
+    ]
+    for file, kinds in (*of_features, *of_sources):
         if silent := [kind.name for kind in kinds if not kind.words]:
             raise ValueError(f"{file}: the action {silent[0]} has no words for reports")
-    return plugins.by_name("action", (core, *of_features), lambda kind: kind.name)
+    return plugins.by_name("action", (core, *of_features, *of_sources), lambda kind: kind.name)
+
+
+def _asking(offers: Iterable[Offer]) -> Iterable[ActionKind]:
+    return (offer.action for offer in offers if offer.action is not None)

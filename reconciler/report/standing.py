@@ -65,19 +65,25 @@ def ends_by_itself(code: str, *, requested: bool = False) -> bool:
     return (kind is not None and kind.by_itself) or (code == "eventsGone" and not requested)
 
 
-def kind_of_hold(code: str) -> Standing:
-    """Return whether a hold of this code is one by a person, one that waits, or one that blocks."""
+def kind_of_hold(code: str, *, by_itself: bool = False) -> Standing:
+    """Return whether a hold of this code is one by a person, one that waits, or one that blocks.
+
+    `by_itself` is whether the hold itself says that it ends without a person.
+    """
     kind = hold_kinds().get(code)
     if kind is None:
         return Standing.BLOCKED
     if kind.by_person:
         return Standing.HELD
-    return Standing.WAITS if kind.waits or ends_by_itself(code) else Standing.BLOCKED
+    return Standing.WAITS if by_itself or kind.waits or ends_by_itself(code) else Standing.BLOCKED
 
 
 def words_for(node: NodePlan) -> frozenset[str]:
     """Return each word that is true of the node: what it is, and what its holds do."""
-    words = {standing(node).value, *(kind_of_hold(hold.code).value for hold in node.holds)}
+    words = {
+        standing(node).value,
+        *(kind_of_hold(hold.code, by_itself=hold.by_itself).value for hold in node.holds),
+    }
     if node.status.instructions.hold is not None:
         words.add(Standing.HELD.value)
     if Standing.WILL_BE_MISSED.value in words:
@@ -94,7 +100,7 @@ def standing(node: NodePlan) -> Standing:
         return Standing.MISSED
     if unguarded is not None:
         return Standing.UNGUARDED
-    kinds = {kind_of_hold(hold.code) for hold in node.holds}
+    kinds = {kind_of_hold(hold.code, by_itself=hold.by_itself) for hold in node.holds}
     if any(hold.code == NOT_CLAIMED.code for hold in node.holds):
         return Standing.HELD
     drained = outcome is not None and outcome.drained is not None

@@ -155,7 +155,7 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
         until = until_words(obstacle.until, reason)
         if obstacle.code == "leftToUs" and obstacle.until is not None and until:
             until = f"; it starts when that ends, at {to_text(obstacle.until)} at the latest"
-        label = label_of(obstacle.code)
+        label = label_of(obstacle)
         if obstacle.code == MISSED and missed:
             # The verdict names the pods.
             reason = "pods were on the node when the platform started"
@@ -180,15 +180,18 @@ def answers(node: NodePlan, obstacles: Iterable[Obstacle]) -> tuple[Answer, ...]
     return tuple(reasons)
 
 
-def label_of(code: str) -> str:
+def label_of(obstacle: Obstacle) -> str:
     """Return the word for what an obstacle does."""
+    code = obstacle.code
     if code == UNGUARDED:
         return "UNGUARDED"
     if code == "source":
         return "unknown"
     if code == MISSED:
         return "why"
-    return "blocked" if code in ("budget", "pod", FORECAST) else kind_of_hold(code).value
+    if code in ("budget", "pod", FORECAST):
+        return "blocked"
+    return kind_of_hold(code, by_itself=obstacle.by_itself).value
 
 
 def answer_rows(explained: NodeExplanation, now: datetime) -> Iterator[Row]:

@@ -38,12 +38,16 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import Node
 from reconciler.model.plan import Hold, NodePlan, Verdict
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
+from reconciler.model.values import replace
+from reconciler.profiles.situation import Situation
 from reconciler.report.document import node_report
 from reconciler.report.explain import who_ends
 from reconciler.report.kinds import hold_kinds
 from reconciler.report.text import shown
 from reconciler.run import examine, run_pass
 from reconciler.settings.load import parse_settings
+from reconciler.sources.arm.source import SELF_SERVICE
+from reconciler.sources.imds.feature import OFFER
 from tests.docs.situations import NODE, OTHER, SITUATIONS, WIDTH, announced, due, pod
 from tests.features.esx import test_power as power
 from tests.features.workflows import test_checks as workflow_checks
@@ -52,6 +56,8 @@ from tests.features.workflows.scene import ask as ask_workflow
 from tests.laws import test_law_19_profiles_share_a_node as profiles
 from tests.passes import test_what_a_rehearsal_may_not_see as rights
 from tests.profiles import test_checks as checks
+from tests.sources.arm import test_offer as arm
+from tests.sources.imds import test_offer as imds
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, RECORD, minutes
 from tests.support.worlds import look, world_of
@@ -167,19 +173,31 @@ _HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
 )
 
 
+# What is offered is of plugins.
+_OFFERS: Mapping[str, Situation] = MappingProxyType(
+    {
+        "offerDue": replace(imds.shared(imds.MAY_NOT), offers=(OFFER,)),
+        "offerAnswered": replace(arm.azure(arm.performed(5)), offers=(SELF_SERVICE,)),
+        "offerRefused": replace(arm.azure(arm.performed(60, 3)), offers=(SELF_SERVICE,)),
+    }
+)
+
 # The first answer of these types that is not passed is a rare one.
 _CASES = MappingProxyType({"approved": "nobody has", "anyLabel": "with its value"})
 
 
 def example(code: str) -> str:
     """What the program prints of the hold or the check, and who can end it; a fact holds nothing."""
-    who = f"ask: {who_ends(code, 'NODE', OwnKeys())}" if hold_kinds()[code].who else ""
+    own = builders.ask(code, _OFFERS[code]).who if code in _OFFERS else ""
+    who = f"ask: {who_ends(code, 'NODE', OwnKeys(), who=own)}" if hold_kinds()[code].who else ""
     return shown(filter(None, (f"{_said(code)}  [{code}]", who)), ZoneInfo("UTC"), WIDTH)
 
 
 def _said(code: str) -> str:
     if code in _HOLDS:
         return next(hold.reason for hold in _HOLDS[code]().holds if hold.code == code)
+    if code in _OFFERS:
+        return builders.ask(code, _OFFERS[code]).words
     for hold in _of_situations():
         if hold.code == code:
             return hold.reason

@@ -164,7 +164,7 @@ class Laws:
             raise Broken("6", f"{write.node} is uncordoned while AKS upgrades it")
         if node is not None and node.uid == uid and not self.stale and not self._ends_workflow(node):
             steady = self.world.cluster.skew == timedelta()
-            asked_azure = checked.case_of(node).self_service is not None
+            asked_azure = checked.case_of(node).asked_by("selfService") is not None
             self.cases.uncordons(node, self.policy, steady=steady, asked_azure=asked_azure)
         if write.what not in ("evict", "delete"):
             return

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.errors import CloudError
 from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
-from reconciler.model.machine import PerformMaintenance, Scope, vm_of
+from reconciler.model.machine import Scope, vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.polling import Listing
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.sources.arm import source as arm
-from reconciler.sources.arm.source import Planned
+from reconciler.sources.arm.source import PerformMaintenance, Planned
 from reconciler.sources.aws import source as aws
 from reconciler.sources.aws.source import InstanceEvent
 from tests.explore.history import move

@@ -18,6 +18,7 @@ from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.record import (
     KEYS,
+    Asked,
     CaseFacts,
     CaseRecord,
     Claim,
@@ -31,7 +32,6 @@ from reconciler.model.record import (
     Record,
     RecordPart,
     Replacement,
-    SelfService,
     State,
     from_annotation,
     shown_labels,
@@ -62,9 +62,7 @@ def test_every_part_comes_back() -> None:
     )
     case = replace(
         case,
-        self_service=SelfService(NOW, 2, "boot-1"),
-        acknowledged=("A1",),
-        acknowledged_at=NOW,
+        asked=(Asked("begin", NOW, events=("A1",)), Asked("move", NOW, 2, own="boot-1")),
         replacement=Replacement(NOW, 4, 1),
         facts=CaseFacts(
             (PlatformStart(known(ids=("A1",)), NOW, 3), PlatformStart(known(Kind.REDEPLOY), NOW)),
@@ -99,17 +97,15 @@ def test_a_forecast_of_an_earlier_program_was_told_at_once() -> None:
     assert from_annotation(json.dumps(document), "uid-a") == record
 
 
-def test_a_program_that_does_not_know_self_service_reads_the_rest_of_the_record() -> None:
+def test_a_program_that_does_not_know_offers_reads_the_rest_of_the_record() -> None:
     plain = builders.record(events=(known(not_before=NOW),))
-    asked = replace(plain, self_service=SelfService(NOW, 2, "boot-1"))
+    asked = replace(plain, asked=(Asked("move", NOW, 2, own="boot-1"),))
     document = json.loads(to_annotation(remembered(asked)))
 
     assert document["version"] == 1
-    assert document["profiles"]["default"].pop("selfService") == {
-        "asked": "2026-11-21T12:00:00Z",
-        "attempt": 2,
-        "bootId": "boot-1",
-    }
+    assert document["profiles"]["default"].pop("asked") == [
+        {"offer": "move", "last": "2026-11-21T12:00:00Z", "attempts": 2, "own": "boot-1"}
+    ]
     assert from_annotation(json.dumps(document), "uid-a") == remembered(plain)
 
 

@@ -15,7 +15,7 @@ from reconciler.model.instructions import Approval, Kept, PersonHold, Wait, Word
 from reconciler.model.machine import AKS, Machine
 from reconciler.model.node import MECHANIC_LABEL, REMEDIATOR_TAINT, Node
 from reconciler.model.plan import JudgedEvent, Opening
-from reconciler.model.record import CaseRecord, DrainRecord, Replacement, SelfService, State
+from reconciler.model.record import Asked, CaseRecord, DrainRecord, Replacement, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
@@ -24,7 +24,7 @@ from reconciler.passes.parts import Parts, Sources
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks.machines import PAUSE
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.profiles.situation import Acknowledgement, Situation, Work
+from reconciler.profiles.situation import Offer, Situation, Work
 from reconciler.profiles.triggers import surge
 from reconciler.settings.schema import Settings
 from reconciler.starts.answer import wait_of_own_node
@@ -45,7 +45,6 @@ from tests.support.builders import (
 )
 from tests.support.cases import (
     AKS_POOL,
-    ASKED_FOR,
     OFFER,
     POOL,
     REF,
@@ -70,33 +69,6 @@ def at(later: float) -> datetime:
     """So many minutes from now."""
     return NOW + minutes(later)
 
-
-MAY = Acknowledgement("A1")
-MAY_NOT = Acknowledgement("B2", "node b is not drained for it yet")
-OTHER = Acknowledgement("C3", "VM x is not a node of this cluster")
-TOLD = replace(record(), acknowledged=("A1",))
-
-
-def shared(*given: Acknowledgement, held: CaseRecord | None = None) -> Situation:
-    """A drained node whose VM shares these events with other VMs."""
-    return replace(situation(held=held or record()), acknowledgements=given)
-
-
-ANSWERS["acknowledgeDue"] = {
-    "due": (shared(MAY), yes("every VM of event A1 is drained")),
-    "one that may not keeps none that may": (shared(MAY_NOT, MAY), yes("every VM of event A1 is drained")),
-    "refused": (shared(MAY_NOT), failed("event B2 is not acknowledged: node b is not drained for it yet")),
-    "each refusal": (
-        shared(MAY, MAY_NOT, OTHER, held=TOLD),
-        failed("it yet; event C3 is not acknowledged: VM x is not a node of this cluster"),
-    ),
-    "acknowledged already": (shared(MAY, held=TOLD), no("there is no event to acknowledge")),
-    "still being drained": (
-        shared(MAY, held=record(drain=DrainRecord(NOW))),
-        no("the node is not drained yet"),
-    ),
-    "never drained": (shared(MAY, held=replace(record(), drain=None)), no("the node is not drained yet")),
-}
 
 BY_CAROL = approval_text(Approval(Word("carol@laptop", NOW), None, (known(ids=("E",)),)))
 APPROVED = node(annotations={f"{PREFIX}/approved": BY_CAROL})
@@ -360,23 +332,26 @@ LATER = judged_plan(plan=dataclasses.replace(OFFER, offered=False))
 NEXT_WEEK = judged(event(not_before=NOW + timedelta(days=7)))
 
 
-def emptied(
-    *present: JudgedEvent,
-    later: tuple[JudgedEvent, ...] = (),
-    asked: SelfService | None = None,
-    quiet: float = -2,
-) -> Situation:
+def emptied(*present: JudgedEvent, later: tuple[JudgedEvent, ...] = (), quiet: float = -2) -> Situation:
     """A node that was drained for a plan, with these events now."""
     case = CaseView(present, later=later)
-    before = replace(drained(asked), quiet_since=at(quiet))
+    before = replace(drained(), quiet_since=at(quiet))
     return situation(azure_node(), *present, chosen=TAKEN, held=before, case=case)
+
+
+def asked(seen: Situation, *, gives_up: bool) -> Situation:
+    """The same with something asked; the case may end because that was in vain."""
+    refused = (lambda _: failed("not yet")) if gives_up else None
+    offer = Offer("toy", "the toy", lambda _: failed("no"), lambda _: None, refused=refused)
+    return replace(seen, record=replace(seen.record, asked=(Asked("toy", NOW),)), offers=(offer,))
 
 
 ANSWERS["plannedForLater"] = {
     "an offer that ended": (emptied(LATER), yes(LATER.because)),
     "an offer that stands": (emptied(judged_plan()), no("no plan for later")),
     "nothing at all": (emptied(), no("no plan for later")),
-    "Azure is at it": (emptied(LATER, asked=SelfService(NOW, 1, "boot-1")), no("no plan for later")),
+    "the platform is at it": (asked(emptied(LATER), gives_up=True), no("no plan for later")),
+    "what was asked ends no case": (asked(emptied(LATER), gives_up=False), yes(LATER.because)),
     "the node settles first": (emptied(LATER, quiet=-1), failed("the node settles until", at(1))),
     "seen first now": (emptied(LATER, quiet=0), failed("the node settles for 2m", at(2))),
     "nobody can say": (
@@ -513,64 +488,69 @@ ANSWERS["replacementReady"] = {
 }
 
 
-def azure(
-    asked: SelfService | None = None,
-    boot: str = "boot-1",
-    *beside: JudgedEvent,
-    plan: JudgedEvent | None = None,
-    chosen: Settings = TAKEN,
-) -> Situation:
-    """A node that was drained for a plan of Azure's, by default one that is offered now."""
-    return situation(azure_node(boot), plan or judged_plan(), *beside, chosen=chosen, held=drained(asked))
+def once(offer: Offer) -> Situation:
+    """A node for which this offer was used once."""
+    return replace(situation(held=replace(record(), asked=(Asked(offer.name, NOW),))), offers=(offer,))
 
 
-def performed(ago: float, attempt: int = 1) -> SelfService:
-    """Azure was asked for the maintenance so many minutes ago."""
-    return SelfService(at(-ago), attempt, "boot-1")
+def toy(
+    due: CheckResult | None = None, *, answered: CheckResult | None = None, refused: CheckResult | None = None
+) -> Offer:
+    """An offer that gives these answers."""
+    return Offer(
+        "toy",
+        "the toy",
+        lambda _: due or no("no"),
+        lambda _: None,
+        who="ann",
+        by_itself=True,
+        answered=lambda _: answered or passed(),
+        answers="bob",
+        refused=None if refused is None else lambda _: refused,
+    )
 
 
-ANSWERS["selfServiceDone"] = {
-    "nobody asked": (azure(), passed()),
-    "no boot yet": (azure(performed(5)), failed("", at(55))),
-    "no boot reported": (azure(performed(5), ""), failed("", at(55))),
-    "booted": (azure(performed(5), "boot-2"), passed()),
-    "but the node did not boot": (azure(performed(60)), passed()),
-}
+def offering(*offers: Offer) -> Situation:
+    """A node about which these can be asked."""
+    return replace(situation(), offers=offers)
 
-AT_HAND = replace(judged_plan(plan=None), asks=True, starts=True)
-# By default nothing is started, though the offer is open and asks.
-NOT_TAKEN = judged_plan(ASKED_FOR, not_before=at(60))
-UNUSED = no("the settings do not use the offer")
 
-ANSWERS["selfServiceDue"] = {
-    "not asked yet": (azure(), yes("the node is drained")),
-    "asked in vain ten minutes ago": (azure(performed(10)), yes()),
-    "asked just now": (azure(performed(9)), no("Azure was asked at", at(1))),
-    "enough": (azure(performed(600, 3)), no("asked 3 times")),
-    "booted: it is being done": (azure(performed(10), "boot-2"), no("has booted since")),
-    "a boot that is not reported proves nothing": (azure(performed(10), ""), yes()),
-    "not allowed now": (azure(plan=judged_plan(plan=dataclasses.replace(OFFER, offered=False))), UNUSED),
-    "the self-service window is over": (
-        azure(plan=judged_plan(plan=dataclasses.replace(OFFER, offer_end=NOW))),
-        UNUSED,
+ASLEEP, AWAY = failed("the toy is asleep", at(9)), failed("the toy is away", at(5))
+ANSWERS["offerDue"] = {
+    "no plugin has one": (offering(), no("nothing is asked")),
+    "one of two": (offering(toy(ASLEEP), toy(passed("it is time"))), yes("it is time")),
+    "none, and the node waits for none": (offering(toy(no("not drained")), toy()), no("not drained; no")),
+    "the node waits for each reason": (
+        offering(toy(), toy(ASLEEP), toy(AWAY)),
+        failed("the toy is asleep; the toy is away", at(5)),
     ),
-    "no plan any more": (azure(plan=judged_plan(plan=None)), UNUSED),
-    "not taken by default": (azure(plan=NOT_TAKEN, chosen=ASKED_FOR), UNUSED),
-    "another event is at hand": (azure(None, "boot-1", AT_HAND), no("there is another event")),
-    "not drained": (replace(azure(), record=replace(drained(), drain=DrainRecord(NOW))), no("not drained")),
-    "not Azure's": (replace(azure(), node=replace(azure_node(), provider_id="kind://a")), no("not Azure's")),
-    "two nodes have the VM": (replace(azure(), twin="b"), failed("node b has the same providerID")),
+    "one is unknown": (offering(toy(ASLEEP), toy(unknown("who knows"))), unknown("who knows", at(9))),
+}
+ANSWERS["offerAnswered"] = {
+    "nothing is waited for": (offering(toy()), passed()),
+    "what became of it": (offering(toy(), toy(answered=passed("it is done"))), passed("it is done")),
+    "one of two": (offering(toy(), toy(answered=ASLEEP)), failed("the toy is asleep", at(9))),
+}
+ANSWERS["offerRefused"] = {
+    "nothing was asked": (offering(toy(refused=passed("in vain"))), no("nothing is asked")),
+    "the case does not end by it": (once(toy()), no("nothing is asked")),
+    "in vain": (once(toy(refused=passed("in vain"))), yes("in vain")),
+    "one of two": (
+        replace(
+            once(toy(refused=passed("in vain"))),
+            offers=(toy(refused=failed("be patient")), toy(refused=passed("in vain"))),
+        ),
+        yes("in vain"),
+    ),
+    "it may still be done": (once(toy(refused=failed("be patient", at(3)))), no("be patient", at(3))),
 }
 
-ANSWERS["selfServiceFailed"] = {
-    "asked three times": (azure(performed(60, 3)), yes()),
-    "still waited for": (azure(performed(59, 3)), no("", at(1))),
-    "one try is left": (azure(performed(60, 2)), no("")),
-    "booted, and Azure still plans it": (azure(performed(60), "boot-2"), yes()),
-    "the plan has gone": (replace(azure(performed(60, 3)), case=CaseView()), no("")),
-    "there is a current event": (azure(performed(60, 3), "boot-1", REBOOT), no("")),
-    "nobody can say": (replace(azure(performed(60, 3)), case=SILENT), no("")),
-}
+
+def test_an_offer_says_who_can_end_what_it_waits_for() -> None:
+    due, answered = offering(toy(ASLEEP), toy(AWAY)), offering(toy(answered=ASLEEP))
+
+    assert (ask("offerDue", due).who, ask("offerDue", due).by_itself) == ("ann", True)
+    assert (ask("offerAnswered", answered).who, ask("offerAnswered", answered).by_itself) == ("bob", True)
 
 
 def spaced(ago: float | None, kind: Kind = Kind.REBOOT, *, spacing: int = 10) -> Situation:

@@ -10,61 +10,30 @@ import pytest
 from msgspec import Struct
 
 from reconciler.model.event import Kind, MaintenanceEvent
-from reconciler.model.machine import AKS, OPENSHIFT, Machine, PerformMaintenance, Pool, Remove, ScaleUp, vm_of
+from reconciler.model.machine import AKS, OPENSHIFT, Machine, Pool, Remove, ScaleUp
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.record import (
-    CaseRecord,
-    Cordon,
-    DrainRecord,
-    Replacement,
-    SelfService,
-    State,
-    Uncordoned,
-)
+from reconciler.model.plan import Notice
+from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, Replacement, State, Uncordoned
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.situation import Acknowledgement, Situation, Work
+from reconciler.profiles.plugins import failed, passed
+from reconciler.profiles.situation import Offer, Request, Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, event, judged, known, minutes, node, record, settings, situation
-from tests.support.cases import (
-    AKS_POOL,
-    POOL,
-    PROVIDER_ID,
-    SURGES,
-    azure_node,
-    drained,
-    machine,
-    to_be_replaced,
-)
+from tests.support.cases import AKS_POOL, POOL, SURGES, machine, to_be_replaced
 
 
 class After(Struct, frozen=True):
     """What a trigger leaves: the record, what it asks for, and what changes on the node."""
 
     record: CaseRecord
-    task: PerformMaintenance | ScaleUp | Remove | None = None
+    task: ScaleUp | Remove | None = None
     node: Mapping[str, Any] = {}
 
 
 EFFECTS: dict[str, Mapping[str, tuple[Situation, After, str]]] = {}
 """By trigger and case: the situation, what the trigger leaves, and words of the only notice, if any."""
-
-ACKNOWLEDGED = replace(record(), acknowledged=("A1",))
-EFFECTS["acknowledge"] = {
-    "what may start, once": (
-        replace(
-            situation(held=ACKNOWLEDGED),
-            acknowledgements=(
-                Acknowledgement("A1"),
-                Acknowledgement("B2"),
-                Acknowledgement("C3", "a VM is no node"),
-            ),
-        ),
-        After(replace(ACKNOWLEDGED, acknowledged=("A1", "B2"), acknowledged_at=NOW)),
-        "MaintenanceAcknowledged: every VM of event B2 is drained, so Azure may start it now",
-    )
-}
 
 EFFECTS["adopt"] = {
     "it starts no drain, because every start asks its own checks": (
@@ -136,16 +105,6 @@ EFFECTS["dismiss"] = {
     ),
 }
 
-IN_VAIN = drained(SelfService(NOW, 3, "boot-1"))
-EFFECTS["giveUp"] = {
-    case: (
-        situation(replace(azure_node(), unschedulable=True), held=replace(IN_VAIN, cordon=cordon)),
-        After(replace(CLOSED_CASE, dismissed=IN_VAIN.events), node=changes),
-        "Warning MaintenanceGivenUp: Azure did not do its maintenance after 3 requests",
-    )
-    for case, cordon, changes in (("ours", Cordon.OURS, OPENED), ("foreign", Cordon.FOREIGN, {}))
-}
-
 
 def replaced(owner: Machine | None, before: Replacement | None = None) -> Situation:
     """A drained node with this machine, after this request."""
@@ -153,6 +112,56 @@ def replaced(owner: Machine | None, before: Replacement | None = None) -> Situat
 
 
 RAISED = Replacement(NOW, 4)
+ASKED_TWICE = replace(record(), asked=(Asked("toy", NOW - minutes(10), 2, ("A1",), "boot-1"),))
+
+
+def toy(request: Request | None, *, due: bool = True) -> Offer:
+    """An offer that asks for this if it is due, and ends a case that it ends in vain."""
+    answer = passed() if due else failed("not now")
+    return Offer("toy", "the toy", lambda _: answer, lambda _: request, refused=lambda _: passed())
+
+
+TASK = ScaleUp("a", machine(), 4)
+EFFECTS["askPlatform"] = {
+    "the request is recorded before it is sent": (
+        replace(
+            situation(held=record()),
+            offers=(toy(Request(Notice("Asked", "may it begin"), TASK, ("A1",), "boot-1")),),
+        ),
+        After(replace(record(), asked=(Asked("toy", NOW, 1, ("A1",), "boot-1"),)), task=TASK),
+        "Asked: may it begin",
+    ),
+    "another attempt is counted, with the events of all": (
+        replace(
+            situation(held=ASKED_TWICE),
+            offers=(toy(Request(Notice("Asked", "again"), events=("B2",), own="boot-1")),),
+        ),
+        After(replace(record(), asked=(Asked("toy", NOW, 3, ("A1", "B2"), "boot-1"),))),
+        "again",
+    ),
+    "what is not due is not asked": (
+        replace(situation(held=record()), offers=(toy(Request(Notice("Asked", "no")), due=False),)),
+        After(record()),
+        "",
+    ),
+    "what can't be asked is left": (
+        replace(situation(held=record()), offers=(toy(None),)),
+        After(record()),
+        "",
+    ),
+}
+
+EFFECTS["giveUp"] = {
+    case: (
+        replace(
+            situation(node(unschedulable=True), held=replace(ASKED_TWICE, cordon=cordon)), offers=(toy(None),)
+        ),
+        After(replace(CLOSED_CASE, dismissed=ASKED_TWICE.events), node=changes),
+        "Warning MaintenanceGivenUp: the toy did not do its maintenance after 2 requests",
+    )
+    for case, cordon, changes in (("ours", Cordon.OURS, OPENED), ("foreign", Cordon.FOREIGN, {}))
+}
+
 EFFECTS["leaveSurge"] = {
     "nothing was asked": (replaced(machine()), After(record()), ""),
     "raised": (
@@ -162,26 +171,6 @@ EFFECTS["leaveSurge"] = {
     ),
     "by a pool unknown now": (replaced(None, RAISED), After(record()), "its pool was scaled up to 4"),
     "and its own deleted": (replaced(machine(), replace(RAISED, removals=1)), After(record()), ""),
-}
-
-VM = vm_of(PROVIDER_ID)
-assert VM is not None
-EFFECTS["performMaintenance"] = {
-    "the request is recorded": (
-        situation(azure_node("boot-1"), held=drained()),
-        After(drained(SelfService(NOW, 1, "boot-1")), task=PerformMaintenance("a", VM)),
-        "MaintenanceSelfService: asks Azure to do its maintenance now",
-    ),
-    "a second attempt keeps the boot of the first": (
-        situation(azure_node(""), held=drained(SelfService(NOW - minutes(10), 1, "boot-1"))),
-        After(drained(SelfService(NOW, 2, "boot-1")), task=PerformMaintenance("a", VM)),
-        "(attempt 2)",
-    ),
-    "an unknown VM is left": (
-        situation(replace(azure_node(), provider_id=""), held=drained()),
-        After(drained()),
-        "",
-    ),
 }
 
 

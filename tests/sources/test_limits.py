@@ -136,12 +136,14 @@ def _record(**change: object) -> str:
     [
         _record(replacement={"asked": "2026-11-21T12:00:00Z", "removals": 10**12}),
         _record(replacement={"asked": "2026-11-21T12:00:00Z", "removals": 0, "wanted": 10**12}),
-        _record(selfService={"asked": "9000-11-21T12:00:00Z", "attempt": 1, "bootId": ""}),
+        _record(asked=[{"offer": "toy", "last": "9000-11-21T12:00:00Z"}]),
         _record(since="9999-11-21T12:00:00Z"),
         _record(quietSince="0001-01-01T00:00:00Z"),
         _record(events=[{"kind": "Reboot", "ids": [], "sources": []}] * (limits.EVENTS + 1)),
         _record().replace('"attempt": 1', f'"attempt": {MANY_DIGITS}'),
-        _record(acknowledged=["x" * limits.ANNOTATION]),
+        _record(
+            asked=[{"offer": "toy", "last": "2026-11-21T12:00:00Z", "events": ["x" * limits.ANNOTATION]}]
+        ),
         f'{{"version": {MANY_DIGITS}}}',
     ],
 )

@@ -13,7 +13,7 @@ from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.machine import OPENSHIFT, Machine, MachineRef, Pool
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
-from reconciler.model.record import CaseRecord, Replacement, SelfService, State
+from reconciler.model.record import Asked, CaseRecord, Replacement, State
 from reconciler.model.values import replace
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
@@ -56,10 +56,20 @@ def judged_plan(
     return judged(dataclasses.replace(reported, plan=meant), chosen, now=now, on=azure_node(), notice=notice)
 
 
-def drained(asked: SelfService | None = None) -> CaseRecord:
+def self_service(at: datetime = NOW, attempts: int = 1) -> Asked:
+    """Azure was asked for the maintenance of a VM that had not booted."""
+    return Asked("selfService", at, attempts, own="boot-1")
+
+
+def acknowledged(*ids: str, at: datetime = NOW) -> tuple[Asked, ...]:
+    """Azure was asked to start these events."""
+    return (Asked("acknowledge", at, events=ids),) if ids else ()
+
+
+def drained(asked: Asked | None = None) -> CaseRecord:
     """The record of a node that was emptied for it."""
     held = builders.record(events=(known(Kind.REDEPLOY, not_before=START, sources=("arm",)),))
-    return replace(held, self_service=asked)
+    return replace(held, asked=(asked,) if asked is not None else ())
 
 
 REPLACES = settings("events: {Redeploy: {replace: true}}")

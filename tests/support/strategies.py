@@ -26,21 +26,13 @@ from reconciler.model.node import (
     Node,
 )
 from reconciler.model.pod import Pod
-from reconciler.model.record import (
-    CaseRecord,
-    Cordon,
-    DrainRecord,
-    KnownEvent,
-    Record,
-    SelfService,
-    State,
-    to_annotation,
-)
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, KnownEvent, Record, State, to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, PREFIX, RECORD, REQUEST, STATE
+from tests.support.cases import self_service
 from tests.support.worlds import world_of
 
 ASKING = ("Reboot", "Redeploy", "Preempt", "Terminate")
@@ -168,7 +160,7 @@ hook_records = st.builds(
 _some_hooks = st.lists(hook_records, max_size=2, unique_by=lambda one: one.id).map(
     lambda found: tuple(sorted(found, key=lambda one: one.id))
 )
-_maybe_asked = st.none() | st.builds(SelfService, past, st.integers(1, 3), st.just("boot-1"))
+_asked = st.just(()) | st.builds(self_service, past, st.integers(1, 3)).map(lambda asked: (asked,))
 
 
 @st.composite
@@ -197,7 +189,7 @@ def cases(draw: st.DrawFn) -> CaseRecord:
         drain=DrainRecord(since, draw(numbers(1, 3)), done),
         quiet_since=draw(maybe_past),
         dismissed=dismissed,
-        self_service=draw(_maybe_asked),
+        asked=draw(_asked),
         hooks=draw(_some_hooks),
     )
 

@@ -197,7 +197,7 @@ def _of_case(node: NodePlan, case: CaseRecord) -> Iterator[tuple[str, Fact]]:
         held = _held(node.holds)
         if held:
             codes = ", ".join(dict.fromkeys(hold.code for hold in held[:_NAMED]))
-            kinds = {kind_of_hold(hold.code) for hold in held}
+            kinds = {kind_of_hold(hold.code, by_itself=hold.by_itself) for hold in held}
             does = "is blocked" if Standing.BLOCKED in kinds else "waits"
             does = "is held by a person" if Standing.HELD in kinds else does
             anyone = f"the start of the drain {does} ({codes})"

@@ -117,6 +117,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         before_us=before_us if before_us != read.name else "",
         staying=staying,
         pods_unknown=pods_unknown,
+        offers=parts.offers,
     )
     for decider in progress.deciders:
         node, situation = decider.decide(node, situation, context)
@@ -161,10 +162,8 @@ def _case_now(node: NodeFacts, context: PassContext) -> tuple[CaseRecord, cases.
     if record.open or any(event.asks and event.starts for event in judged):
         fresh = cases.updated(record, view, node.assessment, switched_on, context.fastest)
         record = cases.without_new(fresh, record) if opened else fresh
-    if record.acknowledged:
-        reported = {id_ for known in record.events for id_ in known.ids}
-        left = tuple(id_ for id_ in record.acknowledged if id_ in reported)
-        record = replace(record, acknowledged=left, acknowledged_at=record.acknowledged_at if left else None)
+    if record.asked:
+        record = cases.without_ended_requests(record)
     return with_starts(record, view, node, context), view
 
 

@@ -46,7 +46,7 @@ def plan_of(decision: CaseDecision, node: NodeFacts, context: PassContext, parts
         draining=decision.drain is not None,
         # A cordon of this pass comes too late for what was drained before it.
         cordoned=node.read.unschedulable and effects.node.unschedulable,
-        acknowledgements=node.acknowledgements,
+        of_features=node.of_features,
     )
     signs = parts.signs(node.read, standing, context)
     decision.holds = (*decision.holds, *signs.holds)

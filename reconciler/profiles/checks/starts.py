@@ -113,7 +113,8 @@ def start_planned(situation: Situation) -> CheckResult:
 def planned_for_later(situation: Situation) -> CheckResult:
     """Pass when only a plan is left of the case, and it has required nothing for the settle time."""
     case, until = situation.case, situation.settles_until
-    if not case.only_later or situation.record.self_service is not None:
+    given_up = any(offer.refused is not None for offer in situation.asked)
+    if not case.only_later or given_up:
         return failed("no plan for later", holds=False)
     if until is not None:
         left = "only a plan for later is left"

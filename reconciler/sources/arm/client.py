@@ -26,13 +26,13 @@ from reconciler import USER_AGENT
 from reconciler.http.azure import ONCE, cloud_setting, credential, plain, status_of, transport, wish
 from reconciler.http.retrying import Guard, read_only
 from reconciler.model.errors import CloudError
-from reconciler.model.machine import PerformMaintenance, Scope, Vm
+from reconciler.model.machine import Scope, Vm
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm import source as arm
-from reconciler.sources.arm.source import SECTION, Planned
+from reconciler.sources.arm.source import SECTION, PerformMaintenance, Planned
 
 Value = TypeVar("Value")
 

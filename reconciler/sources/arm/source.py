@@ -12,19 +12,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import ClassVar
 
 from msgspec import Struct
 from pydantic import Field, model_validator
 
+from reconciler.calendar.values import format_duration
 from reconciler.model import limits
 from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status, WaitForNotice
-from reconciler.model.machine import Scope, vm_of
+from reconciler.model.holds import NOBODY
+from reconciler.model.machine import Scope, Vm, platform, vm_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
+from reconciler.model.outcome import ActionKind
+from reconciler.model.plan import Notice
 from reconciler.model.polling import Listing
-from reconciler.model.record import Record
+from reconciler.model.record import Asked, Record
+from reconciler.model.tasks import Clients
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource, with_settings
+from reconciler.profiles.endings import why_not_asked
+from reconciler.profiles.plugins import CheckResult, failed, passed
+from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.fields import Duration, Flag, Section
 from reconciler.settings.foreign import has_key, value_of
 from reconciler.settings.mistakes import Mistake, Mistakes
@@ -205,6 +214,135 @@ def _moment(value: object) -> datetime | None:
     return moment.replace(microsecond=0)
 
 
+PERFORM_MAINTENANCE = ActionKind("perform maintenance", "ask Azure to do its maintenance now", most=1)
+
+
+class PerformMaintenance(Struct, frozen=True):
+    """Start the maintenance that the platform offers for one VM. It is a Task."""
+
+    action: ClassVar[ActionKind] = PERFORM_MAINTENANCE
+
+    node: str
+    vm: Vm
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (SOURCE, self.action.name, self.node)
+
+    def perform(self, clients: Clients) -> None:
+        """Ask Azure; raises CloudError."""
+        platform(SOURCE, clients).perform(self)
+
+
+ATTEMPTS = 3
+PAUSE = timedelta(minutes=10)
+"""Between two attempts, times the number of attempts. A redeploy itself takes some minutes."""
+
+PATIENCE = timedelta(hours=1)
+"""How long after the last attempt the node waits for a boot and for the end of Azure's plan."""
+
+
+def _due(situation: Situation) -> CheckResult:
+    """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
+    refusal, until = _why_not_due(situation)
+    if refusal:
+        twin = situation.twin
+        return failed(refusal, until, holds=bool(twin) and refusal == why_not_asked(situation.node, twin))
+    return passed("Azure allows us to start it, and the node is drained")
+
+
+def _why_not_due(situation: Situation) -> tuple[str, datetime | None]:
+    """Return why not to ask Azure now, and until when. An empty reason: ask it."""
+    record, now = situation.record, situation.now
+    offered = [one.after_drain.offered for one in situation.judged if one.asks]
+    if not any(offered):
+        return "Azure offers no maintenance, or the settings do not use the offer", None
+    if not all(offered):
+        return "there is another event, so the platform is already working on the VM", None
+    refusal = why_not_asked(situation.node, situation.twin)
+    if refusal and not situation.twin:
+        return refusal, None
+    if record.drain is None or record.drain.done is None:
+        return "the node is not drained yet", None
+    if situation.undrained:
+        return "a drain for it may not start yet", None
+    if refusal:
+        return refusal, None
+    asked = record.asked_by(SELF_SERVICE.name)
+    if asked is None:
+        return "", None
+    if _has_booted(situation, asked):
+        return "the node has booted since; waits until Azure no longer reports the plan", None
+    if asked.attempts >= ATTEMPTS:
+        return f"Azure was asked {ATTEMPTS} times", None
+    again = asked.last + PAUSE * asked.attempts
+    if now < again:
+        return f"Azure was asked at {to_text(asked.last)}", again
+    return "", None
+
+
+def _has_booted(situation: Situation, asked: Asked) -> bool:
+    boot_id = situation.node.boot_id
+    return bool(asked.own and boot_id) and boot_id != asked.own
+
+
+def _request(situation: Situation) -> Request | None:
+    """Return the request to do the maintenance of the node's VM, with the boot ID before the first one."""
+    vm, asked = vm_of(situation.node.provider_id), situation.record.asked_by(SELF_SERVICE.name)
+    if vm is None:
+        return None
+    again = f" (attempt {asked.attempts + 1})" if asked is not None else ""
+    notice = Notice("MaintenanceSelfService", f"asks Azure to do its maintenance now{again}")
+    node = situation.node
+    return Request(
+        notice, PerformMaintenance(node.name, vm), own=asked.own if asked is not None else node.boot_id
+    )
+
+
+def _answered(situation: Situation) -> CheckResult:
+    """Pass when no maintenance was requested, the node has booted since, or the request is long ago."""
+    asked = situation.record.asked_by(SELF_SERVICE.name)
+    if asked is None:
+        return passed()
+    request = f"asked Azure at {to_text(asked.last)} (attempt {asked.attempts})"
+    if _has_booted(situation, asked):
+        return passed(f"{request}, and the node has booted since")
+    until = asked.last + PATIENCE
+    if situation.now >= until:
+        return passed(f"{request}, but the node did not boot")
+    return failed(f"{request}; the node has not booted since", until)
+
+
+def _refused(situation: Situation) -> CheckResult:
+    """Pass when Azure still plans the maintenance, and there are no attempts left."""
+    asked, case = situation.record.asked_by(SELF_SERVICE.name), situation.case
+    if asked is None or not case.present or case.unknown:
+        return failed("nothing has failed")
+    if any(one.event.plan is None for one in case.present):
+        return failed("there is a current event, which holds the node")
+    until = asked.last + PATIENCE
+    if situation.now < until:
+        return failed("the last attempt may still succeed", until)
+    if not _why_not_due(situation)[0]:
+        return failed("there are attempts left")
+    return passed(f"Azure still plans it {format_duration(PATIENCE)} after attempt {asked.attempts}")
+
+
+SELF_SERVICE = Offer(
+    "selfService",
+    "Azure",
+    _due,
+    _request,
+    action=PERFORM_MAINTENANCE,
+    who=f"{NOBODY} when Azure accepts the request",
+    by_itself=True,
+    answered=_answered,
+    answers="Azure, which does the maintenance",
+    refused=_refused,
+)
+
+
 class ArmPlans(PolledSource[Scope, Planned]):
     """Reboots that Azure plans weeks ahead.
 
@@ -217,6 +355,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
     who = "the administrator of the cluster: may its identity read Azure? See docs/azure.md"
     client = "reconciler.sources.arm.client"
     fact = Planned
+    offers: ClassVar[tuple[Offer, ...]] = (SELF_SERVICE,)
 
     def section(self, settings: Settings) -> ArmSource:
         """Return `sources.arm`."""
@@ -259,7 +398,7 @@ class ArmPlans(PolledSource[Scope, Planned]):
 
     def follows(self, record: Record) -> bool:
         """Whether a maintenance that we started runs on the node."""
-        return record.self_service
+        return record.has_asked(SELF_SERVICE.name)
 
     def write_scope(self, scope: Scope) -> list[str]:
         """Return the parts of the scope."""

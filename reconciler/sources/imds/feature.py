@@ -9,23 +9,77 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
+from msgspec import Struct
+
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Signal, Status
 from reconciler.model.hooks import HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
+from reconciler.model.plan import Notice
 from reconciler.model.problems import Faults, guarded
-from reconciler.model.record import State
+from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, NodeAfterPass, NodeSigns
 from reconciler.profiles import case as cases
-from reconciler.profiles.endings import why_no_node
+from reconciler.profiles.endings import ACKNOWLEDGE, why_no_node
 from reconciler.profiles.hooks import present_hooks, unended
-from reconciler.profiles.situation import Acknowledgement, Situation
+from reconciler.profiles.plugins import CheckResult, failed, passed
+from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.schema import Settings
 
+NAME = "imds"
+
 _NAMED_AT_MOST = 3
+
+
+class Acknowledgement(Struct, frozen=True):
+    """An event that should start early, with its ID as in IMDS; `refusal` says why it may not."""
+
+    id: str
+    refusal: str = ""
+
+
+def _due(situation: Situation) -> CheckResult:
+    """Pass when every VM of an event that the settings acknowledge is a drained node (law 12)."""
+    record = situation.record
+    if record.drain is None or record.drain.done is None:
+        return failed("the node is not drained yet", holds=False)
+    if ids := _to_acknowledge(situation):
+        return passed(f"every VM of event {', '.join(ids)} is drained")
+    events: Sequence[Acknowledgement] = situation.of_features.get(NAME, ())
+    refused = [f"event {event.id} is not acknowledged: {event.refusal}" for event in events if event.refusal]
+    return failed("; ".join(refused)) if refused else failed("there is no event to acknowledge", holds=False)
+
+
+def _to_acknowledge(situation: Situation) -> tuple[str, ...]:
+    """Return the IDs of the events that may start now and are not acknowledged yet."""
+    known = _acknowledged(situation.record)
+    events: Sequence[Acknowledgement] = situation.of_features.get(NAME, ())
+    return tuple(event.id for event in events if not event.refusal and event.id not in known)
+
+
+def _acknowledged(record: CaseRecord) -> frozenset[str]:
+    asked = record.asked_by(ACKNOWLEDGE)
+    return frozenset(asked.events if asked is not None else ())
+
+
+def _request(situation: Situation) -> Request:
+    """Return which events Azure may start. The annotation that the agent reads follows from the record."""
+    ids = _to_acknowledge(situation)
+    message = f"every VM of event {', '.join(ids)} is drained, so Azure may start it now"
+    return Request(Notice("MaintenanceAcknowledged", message), events=ids)
+
+
+OFFER = Offer(
+    ACKNOWLEDGE,
+    "Azure",
+    _due,
+    _request,
+    who="whoever can drain the other nodes of the event: `reconciler report` says of each what it waits for",
+    by_itself=True,
+)
 
 
 def acknowledgements(
@@ -165,8 +219,8 @@ class Acknowledging(Decider):
         del context
         if events := self._events.get(node.name, ()):
             node, situation = (
-                replace(node, acknowledgements=events),
-                replace(situation, acknowledgements=events),
+                replace(node, of_features={**node.of_features, NAME: events}),
+                replace(situation, of_features={**situation.of_features, NAME: events}),
             )
         return node, situation
 
@@ -183,8 +237,10 @@ def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSig
     An id is removed as soon as a node of the event is uncordoned, or the event has started. What was
     published about another VM is removed, too.
     """
-    may = {event.id for event in standing.acknowledgements if not event.refusal}
-    ids = sorted(may & set(standing.record.acknowledged)) if standing.drained and standing.cordoned else []
+    events: Sequence[Acknowledgement] = standing.of_features.get(NAME, ())
+    may = {event.id for event in events if not event.refusal}
+    acknowledged = _acknowledged(standing.record)
+    ids = sorted(may & acknowledged) if standing.drained and standing.cordoned else []
     text = imds.to_acknowledgement(ids) if ids else None
     keys, changed = context.keys, dict[str, str | None]()
     if node.annotations.get(keys.acknowledge) != text:
@@ -194,4 +250,4 @@ def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSig
     return NodeSigns(changed)
 
 
-FEATURE = Feature("imds", decide=Deciding(Acknowledging), signs=_signs, taken_back=_taken_back)
+FEATURE = Feature(NAME, offers=(OFFER,), decide=Deciding(Acknowledging), signs=_signs, taken_back=_taken_back)

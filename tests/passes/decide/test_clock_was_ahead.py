@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.record import CaseRecord, DrainRecord, SelfService
+from reconciler.model.record import Asked, CaseRecord, DrainRecord
 from reconciler.model.snapshot import Ledger, Replaced
 from reconciler.model.values import replace
 from reconciler.simulation.world import World
@@ -123,7 +123,7 @@ def test_a_clock_that_differs_by_seconds_changes_nothing() -> None:
 
 
 def test_while_our_own_clock_is_behind_its_future_times_are_believed() -> None:
-    case = replace(builders.record(quiet_since=LATER), self_service=SelfService(LATER))
+    case = replace(builders.record(quiet_since=LATER), asked=(Asked("toy", LATER),))
     world = over(case)
     world.cluster.skew = -DAY
     plan, _ = look(world, builders.settings())

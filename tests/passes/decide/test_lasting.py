@@ -7,7 +7,7 @@ import pytest
 from reconciler.kubernetes.ledger import from_data, to_data
 from reconciler.model.event import Kind
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import CaseFacts, CaseRecord, State
+from reconciler.model.record import Asked, CaseFacts, CaseRecord, State
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.decide.reporting import lasted
@@ -15,12 +15,12 @@ from tests.support import builders
 from tests.support.builders import NOW, known, minutes
 
 
-def ended(took: float, *, acknowledged: bool = True) -> NodePlan:
+def ended(took: float, *, by_us: bool = True) -> NodePlan:
     """The plan of a node whose case ends now."""
     case = replace(
         builders.record(events=(known(Kind.REBOOT, ids=("A1",)),)),
         facts=CaseFacts(drain_began=NOW - minutes(took)),
-        acknowledged=("A1",) if acknowledged else (),
+        asked=(Asked("toy", NOW),) if by_us else (),
     )
     return NodePlan("a", "", "", State.IN_MAINTENANCE, State.OPERATIONAL, ended=case)
 
@@ -35,7 +35,7 @@ def test_the_first_case_is_what_the_next_is_expected_to_take_and_later_ones_coun
 @pytest.mark.parametrize(
     "plan",
     [
-        pytest.param(ended(12, acknowledged=False), id="the platform ended it"),
+        pytest.param(ended(12, by_us=False), id="the platform ended it"),
         pytest.param(ended(60 * 25), id="longer than a day"),
         pytest.param(ended(-5), id="a clock went back"),
         pytest.param(replace(ended(12), ended=CaseRecord()), id="it was not drained"),

@@ -23,7 +23,6 @@ from reconciler.model.record import (
     DrainRecord,
     PlatformStart,
     Record,
-    SelfService,
     State,
     from_annotation,
     record_of,
@@ -57,7 +56,7 @@ from tests.support.builders import (
     signal,
     snapshot,
 )
-from tests.support.cases import OFFER, PROVIDER_ID, START, TAKEN, drained
+from tests.support.cases import OFFER, PROVIDER_ID, START, TAKEN, drained, self_service
 from tests.support.worlds import world_of
 
 CLOSED = 'windows: [{name: night, start: "22:00", end: "23:00"}]'
@@ -198,7 +197,7 @@ def test_a_new_event_that_comes_together_with_a_persons_uncordon_is_not_dismisse
 
 
 def test_after_its_last_request_in_vain_a_node_comes_back_and_the_event_is_ignored() -> None:
-    asked = drained(SelfService(NOW - minutes(60), 3, "boot-1"))
+    asked = drained(self_service(NOW - minutes(60), 3))
     emptied = held_node(replace(asked, drain=DrainRecord(NOW - minutes(90), done=NOW - minutes(80))))
     vm = replace(emptied, provider_id=PROVIDER_ID, boot_id="boot-1")
     plan = dataclasses.replace(OFFER, accept=True)

@@ -69,7 +69,8 @@ def on_record(scene: Scene, node: str) -> object:
     """The ids that we acknowledged, by the node's record."""
     record = scene.record(node)
     assert record is not None
-    return record["profiles"]["default"]["acknowledged"]
+    (asked,) = record["profiles"]["default"]["asked"]
+    return asked["events"]
 
 
 def is_drained(scene: Scene, node: str) -> bool:
@@ -107,7 +108,7 @@ def test_an_event_of_two_nodes_starts_once_both_are_drained_and_both_come_back_a
     drain(scene, first)
     report = scene.run()
     waited_for = f"event {ID} is not acknowledged: node {second} is not drained for it yet"
-    assert report.holds(first)["acknowledgeDue"] == waited_for
+    assert report.holds(first)["offerDue"] == waited_for
     assert waited_for in report.text
     assert scene.pods_on(second) == ["shop"]
     assert orders(scene) == [None, None]

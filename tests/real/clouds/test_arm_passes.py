@@ -69,7 +69,7 @@ def test_an_offer_is_taken_in_a_window_of_ours_from_cordon_to_uncordon(scene: Sc
     assert azure.performed == [f"{SCALE_SET}_0"]
     record = scene.record(node)
     assert record is not None
-    assert record["profiles"]["default"]["selfService"]["attempt"] == 1
+    assert record["profiles"]["default"]["asked"][0]["attempts"] == 1
 
     # It runs for some minutes; Azure has said yes and is asked for its word more often.
     azure.plan(0, offer(scene, allowed=False))
@@ -78,7 +78,7 @@ def test_an_offer_is_taken_in_a_window_of_ours_from_cordon_to_uncordon(scene: Sc
     report = scene.run()
     assert len(azure.lists) == 1
     assert report.actions(node) in ([], ["record"])
-    assert "has not booted since" in report.holds(node)["selfServiceDone"]
+    assert "has not booted since" in report.holds(node)["offerAnswered"]
 
     scene.condition(node, "Ready", "False")
     boots(scene, node, "another-boot")

@@ -12,12 +12,12 @@ from azure.identity import CredentialUnavailableError
 
 from reconciler.http.bounded import LARGEST
 from reconciler.model.errors import CloudError
-from reconciler.model.machine import PerformMaintenance, Scope, Vm
+from reconciler.model.machine import Scope, Vm
 from reconciler.model.polling import Listing
 from reconciler.model.values import replace
 from reconciler.sources.arm import client, source
 from reconciler.sources.arm.client import Arm, connect
-from reconciler.sources.arm.source import Planned
+from reconciler.sources.arm.source import PerformMaintenance, Planned
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.controlplane.fill import Pool

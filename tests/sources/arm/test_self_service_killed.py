@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model.machine import PerformMaintenance, Scope
+from reconciler.model.machine import Scope
 from reconciler.model.polling import Listing
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.sources.arm.source import Planned
+from reconciler.sources.arm.source import PerformMaintenance, Planned
 from tests.support.builders import NOW, minutes, pod
 from tests.support.cases import PROVIDER_ID, START, TAKEN, azure_node
 from tests.support.searching import kills

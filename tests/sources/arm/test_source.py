@@ -14,7 +14,7 @@ from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Initiator, Kind, Status
 from reconciler.model.machine import Scope, Vm, vm_of
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
-from reconciler.model.record import Record, SelfService
+from reconciler.model.record import Asked, Record
 from reconciler.model.values import replace
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import SPARE
@@ -23,6 +23,7 @@ from reconciler.sources.arm import source as arm
 from reconciler.sources.arm.source import Planned
 from tests.support import builders
 from tests.support.builders import NOW, minutes
+from tests.support.cases import self_service
 
 Remembered = Memory[Scope, Planned]
 NONE: Remembered = Memory()
@@ -493,9 +494,9 @@ def test_while_our_own_maintenance_runs_it_is_asked_sooner() -> None:
     assert ARM.due(nodes, memory, NOW + minutes(1), followed={"a"}) == ()
 
 
-@pytest.mark.parametrize("asked", [None, SelfService(NOW, 1, "boot-1")], ids=["drained", "asked"])
-def test_only_a_node_whose_maintenance_we_started_is_followed(asked: SelfService | None) -> None:
-    case = replace(builders.record(), self_service=asked)
+@pytest.mark.parametrize("asked", [None, self_service()], ids=["drained", "asked"])
+def test_only_a_node_whose_maintenance_we_started_is_followed(asked: Asked | None) -> None:
+    case = replace(builders.record(), asked=(asked,) if asked is not None else ())
 
     assert ARM.follows(Record("uid").with_case("default", case, NOW)) is (asked is not None)
 

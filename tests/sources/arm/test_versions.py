@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.model.machine import PerformMaintenance, Scope, Vm
+from reconciler.model.machine import Scope, Vm
 from reconciler.model.values import replace
 from reconciler.run import rehearse
 from reconciler.sources.arm import client
 from reconciler.sources.arm.client import OLDEST, Arm
+from reconciler.sources.arm.source import PerformMaintenance
 from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.controlplane.fill import Pool

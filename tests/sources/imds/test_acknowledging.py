@@ -39,6 +39,7 @@ from tests.support.builders import (
     snapshot,
     vm_name,
 )
+from tests.support.cases import acknowledged
 
 WANTED = "events: {Reboot: {acknowledge: true}}"
 BOTH = (vm_name(1), vm_name(2))
@@ -106,12 +107,13 @@ def given(plan: NodePlan) -> list[str] | None:
 def written(plan: NodePlan) -> tuple[str, ...]:
     """What the record knows of it after the pass."""
     assert plan.record is not None
-    return plan.record.acknowledged
+    asked = plan.record.asked_by("acknowledge")
+    return asked.events if asked is not None else ()
 
 
 def refusal(plan: Plan, name: str = "a") -> str:
     """Why the event of a node is not acknowledged; it is a hold, so that the report shows it."""
-    (hold,) = [hold for hold in plan_of(plan, name).holds if hold.code == "acknowledgeDue"]
+    (hold,) = [hold for hold in plan_of(plan, name).holds if hold.code == "offerDue"]
     assert given(plan_of(plan, name)) is None
     return hold.reason.removeprefix("event A1 is not acknowledged: ")
 
@@ -234,7 +236,7 @@ def test_an_override_for_one_of_its_nodes_keeps_all_of_them_waiting(on: str) -> 
 
     assert refusal(plan) == "the settings of node b do not acknowledge it, or it has started there"
     assert given(plan_of(plan, "b")) is None
-    assert "acknowledgeDue" not in builders.codes(plan_of(plan, "b"))
+    assert "offerDue" not in builders.codes(plan_of(plan, "b"))
 
 
 def test_by_default_nothing_is_acknowledged_and_nothing_is_said_of_it() -> None:
@@ -243,7 +245,7 @@ def test_by_default_nothing_is_acknowledged_and_nothing_is_said_of_it() -> None:
     for name in ("a", "b"):
         assert given(plan_of(plan, name)) is None
         assert written(plan_of(plan, name)) == ()
-        assert "acknowledgeDue" not in builders.codes(plan_of(plan, name))
+        assert "offerDue" not in builders.codes(plan_of(plan, name))
 
 
 def test_a_users_own_event_is_acknowledged_where_it_is_drained_for() -> None:
@@ -336,7 +338,7 @@ def test_an_event_without_an_id_can_not_be_acknowledged() -> None:
     plan = planned(snapshot(drained("a", 1, record()), readings={"a": reported(nameless)}), settings(WANTED))
 
     assert given(plan_of(plan)) is None
-    assert "acknowledgeDue" not in builders.codes(plan_of(plan))
+    assert "offerDue" not in builders.codes(plan_of(plan))
 
 
 def test_an_event_that_is_reported_twice_is_acknowledged_once() -> None:
@@ -376,7 +378,7 @@ def test_each_of_several_events_is_acknowledged_by_its_own_lights() -> None:
 
     assert given(plan) == ["B2"]
     assert written(plan) == ("B2",)
-    assert [hold.reason for hold in plan.holds if hold.code == "acknowledgeDue"] == [
+    assert [hold.reason for hold in plan.holds if hold.code == "offerDue"] == [
         "event A1 is not acknowledged: node b is not drained for it yet"
     ]
 
@@ -395,7 +397,7 @@ def test_several_events_that_may_start_are_one_annotation_in_order() -> None:
 
 def acknowledged_before(name: str, instance: int, *, unschedulable: bool | None = None) -> Node:
     """A node whose agent has been asked by an earlier pass."""
-    held = replace(record(events=(A1,)), acknowledged=("A1",))
+    held = replace(record(events=(A1,)), asked=acknowledged("A1"))
     return drained(name, instance, held, annotations={ACKNOWLEDGE: '["A1"]'}, unschedulable=unschedulable)
 
 
@@ -431,7 +433,7 @@ def test_it_is_removed_from_all_as_soon_as_one_is_uncordoned_and_stays_on_record
 
 
 def test_a_removed_acknowledgement_is_given_again_when_allowed_and_not_reported_again() -> None:
-    held = replace(record(events=(A1,)), acknowledged=("A1",))
+    held = replace(record(events=(A1,)), asked=acknowledged("A1"))
     plan = two(drained("b", 2, held), a=drained("a", 1, held))
 
     for name in ("a", "b"):
@@ -485,7 +487,7 @@ def test_what_another_client_wrote_there_is_corrected() -> None:
 
 def test_an_event_that_left_the_case_leaves_the_list() -> None:
     """Another one keeps the case open."""
-    held = replace(record(events=(A1, known(Kind.REDEPLOY, ids=("B2",)))), acknowledged=("A1",))
+    held = replace(record(events=(A1, known(Kind.REDEPLOY, ids=("B2",)))), asked=acknowledged("A1"))
     only = reboot(vm_name(1), kind=Kind.REDEPLOY, event_id="B2")
     plan = planned(snapshot(drained("a", 1, held), readings={"a": reported(only)}), settings(WANTED))
 
@@ -500,8 +502,8 @@ def test_the_record_keeps_it_over_a_pass_and_one_without_it_stays_as_it_was() ->
     again = from_annotation(text, "uid-a")
 
     assert again is not None
-    assert again.case("default").acknowledged == ("A1",)
-    assert '"acknowledged"' not in drained("a", 1).annotations[RECORD]
+    assert again.case("default").asked == acknowledged("A1")
+    assert '"asked"' not in drained("a", 1).annotations[RECORD]
 
 
 def test_another_prefix_is_another_annotation() -> None:
@@ -531,7 +533,7 @@ def test_on_a_node_that_must_not_be_changed_only_the_acknowledgement_is_removed(
 ) -> None:
     held = record(events=(A1,))
     claimed_by = change.get("claimed_by", "")
-    node = drained("a", 1, replace(held, acknowledged=("A1",)), claimed_by=claimed_by)
+    node = drained("a", 1, replace(held, asked=acknowledged("A1")), claimed_by=claimed_by)
     annotations = {**node.annotations, ACKNOWLEDGE: '["A1"]'}
     if "text" in change:
         annotations[RECORD] = change["text"]
@@ -551,7 +553,7 @@ def test_a_hook_of_any_of_the_nodes_holds_the_event_until_it_has_ended() -> None
     assert given(plan_of(plan)) is None
     assert (
         "node b has a hook: post-drain.flash (team)"
-        in {hold.code: hold.reason for hold in plan_of(plan).holds}["acknowledgeDue"]
+        in {hold.code: hold.reason for hold in plan_of(plan).holds}["offerDue"]
     )
 
     over = HookRecord(HookId(HookStep.POST_DRAIN, "flash"), NOW, HookEnd.TIMED_OUT, told=True)
