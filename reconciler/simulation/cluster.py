@@ -273,8 +273,9 @@ class SimulatedCluster(Controllers):
         """Delete a node and create it again with its name, another UID, no cordon and none of our keys."""
         old = self.nodes[name]
         self.delete_node(name, actor)
-        fresh = Node(name, "", "", labels=old.labels, provider_id=old.provider_id)
-        return self.add_node(replace(fresh, labels=_without_ours(old.labels)))
+        # A new VM registers only with the labels of its pool.
+        labels = {key: value for key, value in old.labels.items() if not key.endswith("/state")}
+        return self.add_node(Node(name, "", "", labels=labels, provider_id=old.provider_id))
 
     def cordon(self, name: str, *, on: bool = True) -> None:
         """Cordon or uncordon a node, as a person does; the taint of the cordon has its time."""
@@ -411,8 +412,3 @@ class SimulatedCluster(Controllers):
 def _with(pairs: Mapping[str, str], key: str, value: str | None) -> dict[str, str]:
     changed = {name: text for name, text in pairs.items() if name != key}
     return changed if value is None else {**changed, key: value}
-
-
-def _without_ours(labels: Mapping[str, str]) -> dict[str, str]:
-    """A new VM registers only with the labels of its pool."""
-    return {key: value for key, value in labels.items() if not key.endswith("/state")}

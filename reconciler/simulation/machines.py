@@ -66,7 +66,37 @@ class SimulatedMachines(Struct):
 
     def machines(self, refs: Sequence[MachineRef]) -> tuple[Machine, ...]:
         """Return each machine as it is now, in order."""
-        return tuple(self._machine(ref) for ref in refs)
+        nodes = self.api.cluster.nodes
+        machines = []
+        for ref in refs:
+            if self.out_of_order:
+                machines.append(Machine(ref, problem=self.out_of_order))
+                continue
+            shown, pool = None, self._pool_of(ref.node)
+            if pool is not None:
+                of_aks = pool.provider == machine.AKS
+                shown = Pool(
+                    "agent pool" if of_aks else "MachineSet",
+                    pool.name,
+                    "machines",
+                    pool.wanted,
+                    sum(name in nodes and nodes[name].ready for name in pool.members),
+                    str(pool.wanted),
+                    pool.scales,
+                    pool.busy,
+                    lowered_by_deletion=of_aks,
+                )
+            machines.append(
+                Machine(
+                    ref,
+                    name=f"machine-{ref.node}",
+                    uid=f"machine-{ref.uid}",
+                    pool=shown,
+                    deleting=ref.node in self.deleting,
+                    control_plane=ref.node in self.control_plane,
+                )
+            )
+        return tuple(machines)
 
     def scale_up(self, action: ScaleUp) -> None:
         """Ask the machine's pool for one more machine."""
@@ -110,35 +140,6 @@ class SimulatedMachines(Struct):
 
     def _going(self, pool: MachinePool) -> list[str]:
         return [name for name in pool.members if name in self.deleting]
-
-    def _machine(self, ref: MachineRef) -> Machine:
-        if self.out_of_order:
-            return Machine(ref, problem=self.out_of_order)
-        pool = self._pool_of(ref.node)
-        return Machine(
-            ref,
-            name=f"machine-{ref.node}",
-            uid=f"machine-{ref.uid}",
-            pool=self._shown(pool) if pool is not None else None,
-            deleting=ref.node in self.deleting,
-            control_plane=ref.node in self.control_plane,
-        )
-
-    def _shown(self, pool: MachinePool) -> Pool:
-        nodes = self.api.cluster.nodes
-        ready = sum(name in nodes and nodes[name].ready for name in pool.members)
-        kind = "agent pool" if pool.provider == machine.AKS else "MachineSet"
-        return Pool(
-            kind,
-            pool.name,
-            "machines",
-            pool.wanted,
-            ready,
-            str(pool.wanted),
-            pool.scales,
-            pool.busy,
-            lowered_by_deletion=pool.provider == machine.AKS,
-        )
 
     def _pool_of(self, node: str) -> MachinePool | None:
         return next((pool for pool in self.pools if node in pool.members), None)

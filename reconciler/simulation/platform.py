@@ -42,8 +42,13 @@ class SimulatedPool(Struct, frozen=True):
         `detector`: it has node-problem-detector.
         """
         taints = (Taint(SPOT_LABEL, "spot", "NoSchedule"),) if self.spot else ()
+        # The computer names of scale sets end in base 36, with six digits.
+        number, digits = instance, ""
+        for _ in range(6):
+            number, digit = divmod(number, 36)
+            digits = _BASE36[digit] + digits
         return Node(
-            name=f"{self.scale_set}{_six_digits(instance)}",
+            name=f"{self.scale_set}{digits}",
             uid="",
             resource_version="",
             labels={
@@ -65,15 +70,6 @@ class SimulatedPool(Struct, frozen=True):
 def no_event() -> Condition:
     """Return the condition that AKS's detector writes when no event is scheduled."""
     return Condition(MAIN, "False", "NoVMEventScheduled", "VM has no scheduled event")
-
-
-def _six_digits(number: int) -> str:
-    """Return a number as in the computer names of scale sets: base 36, six digits."""
-    digits = ""
-    for _ in range(6):
-        number, digit = divmod(number, 36)
-        digits = _BASE36[digit] + digits
-    return digits
 
 
 # Azure's own words (scheduled-events.md, and its mock server); only these words identify a live migration.

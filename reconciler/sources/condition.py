@@ -134,7 +134,11 @@ def parse_message(source: str, message: str) -> Signal:
         not_before, unreadable = None, False
     duration = _DURATION.search(rest)
     event_id = _EVENT_ID.search(rest)
-    description = text if kind is Kind.UNKNOWN else _description(rest)
+    description = text
+    if kind is not Kind.UNKNOWN:
+        for pattern in (_DURATION, _EVENT_ID, _MORE):
+            rest = pattern.sub("", rest)
+        description = " ".join(rest.split()).strip(" .:")
     if kind is Kind.FREEZE and _LIVE_MIGRATION in text.casefold():
         kind = Kind.LIVE_MIGRATION
     # The message has no EventSource; these words are Azure's for a user's own reboot or redeploy.
@@ -165,12 +169,6 @@ def _seconds(digits: str) -> timedelta | None:
         return limits.duration(limits.number(digits))
     except ValueError:
         return None
-
-
-def _description(rest: str) -> str:
-    for pattern in (_DURATION, _EVENT_ID, _MORE):
-        rest = pattern.sub("", rest)
-    return " ".join(rest.split()).strip(" .:")
 
 
 def read(node: Node, stale_after: timedelta | None = None) -> tuple[Reading, ...]:

@@ -98,13 +98,12 @@ def object_changes(
 ) -> ObjectChanges:
     """Return the changes of the objects that were read; `earlier` are the signs as for `read_objects`."""
     on, objects = SIGN in PUBLISH.of(fleet.settings), published.get(SIGN)
-    found = ObjectChanges()
+    changed = ObjectChanges()
     if objects is not None:
-        work = partial(changes if on else deletions, objects, fleet)
-        found, _ = guarded(f"{_OBJECTS} are not changed", work, found)
+        changed = (changes if on else deletions)(objects, fleet)
     # What is no longer published is read until no object is left.
     known = SIGN in earlier and (on or objects is None)
-    return replace(found, signs=(SIGN.value,) if known or objects or found.writes else ())
+    return replace(changed, signs=(SIGN.value,) if known or objects or changed.writes else ())
 
 
 def changes(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:

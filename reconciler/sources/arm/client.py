@@ -267,7 +267,8 @@ class Arm:
 
         The status is that of a failure, and 429 if the next request would be one too many.
         """
-        from azure.core.exceptions import AzureError
+        from azure.core.exceptions import AzureError, ClientAuthenticationError, ServiceRequestError
+        from azure.identity import CredentialUnavailableError
 
         spare: list[int] = []
 
@@ -286,10 +287,16 @@ class Arm:
             log.warning("ARM was asked in vain: scope=%s error=%s", scope, plain(error))
             status, wait = status_of(error), wish(error, self._wall)
             problem = f"ARM has no answer for the {scope}: {plain(error)}"
-            if _is_foreign(error):
+            no_login = isinstance(error, CredentialUnavailableError)
+            if isinstance(error, ClientAuthenticationError) and not no_login:
+                # Our login failed for this subscription, which may belong to another tenant.
                 status = 401
-            listing = Listing(scope, problem=problem, wait=_at_least_some(wait, status))
-            return listing, status if wait is None else 429, _is_for_all(error)
+            # No other scope can have an answer without a connection, a login or time. A scale set that is
+            # deleted or forbidden, or whose answer is too large or cut off, says nothing about the others.
+            for_all = no_login or isinstance(error, ServiceRequestError | TimeoutError)
+            # A 429 without Retry-After means a minute.
+            pause = 60.0 if wait is None and status == 429 else wait
+            return Listing(scope, problem=problem, wait=pause), status if wait is None else 429, for_all
         except Exception as error:  # noqa: BLE001 - an answer that breaks the program harms its scope only
             words = internal(f"ARM's answer for the {scope} can't be read", error)
             return Listing(scope, problem=f"ARM's answer for the {scope} can't be read: {words}"), 0, False
@@ -362,31 +369,6 @@ def _view(
     if not isinstance(view, Mapping):
         raise TypeError(f"the instance view is {type(view).__name__}")
     return view
-
-
-def _is_foreign(error: Exception) -> bool:
-    """Whether our login failed for this subscription: it may belong to another tenant."""
-    from azure.core.exceptions import ClientAuthenticationError
-    from azure.identity import CredentialUnavailableError
-
-    return isinstance(error, ClientAuthenticationError) and not isinstance(error, CredentialUnavailableError)
-
-
-def _is_for_all(error: Exception) -> bool:
-    """Whether no other scope can have an answer: there is no connection, no login, or no time left.
-
-    A scale set that is deleted or forbidden, or whose answer is too large or cut off, says nothing about the
-    others. Without a connection every further request would only take time.
-    """
-    from azure.core.exceptions import ServiceRequestError
-    from azure.identity import CredentialUnavailableError
-
-    return isinstance(error, ServiceRequestError | CredentialUnavailableError | TimeoutError)
-
-
-def _at_least_some(wait: float | None, status: int) -> float | None:
-    """Return the wait; a 429 without Retry-After means a minute."""
-    return 60.0 if wait is None and status == 429 else wait
 
 
 def _remaining(headers: Mapping[str, str]) -> int:

@@ -114,27 +114,27 @@ class Aws:
     def _ask(self, region: str) -> Listing[str, InstanceEvent]:
         try:
             client = self._ec2(region)
-        except CloudError as error:
-            return _failed(region, error)
-        except Exception as error:  # noqa: BLE001 - one region harms itself only
-            if not _is_botos(error):
-                # A node names its region: what that breaks harms this region only.
-                internal(f"EC2 has no client for {region}", error)
-            return _failed(region, error)
-        try:
+            # The extra may be missing.
+            from botocore.exceptions import ClientError, ParamValidationError
+
             try:
                 statuses = self._statuses(client, managed=region not in self._without_managed)
-            except Exception as error:
-                if region in self._without_managed or not _is_unknown_parameter(error):
+            except (ClientError, ParamValidationError) as error:
+                # EC2, or an older boto3, may not know a parameter; only IncludeManagedResources is new.
+                unknown = isinstance(error, ParamValidationError)
+                unknown = unknown or error.response.get("Error", {}).get("Code") in _UNKNOWN
+                if region in self._without_managed or not unknown:
                     raise
                 log.warning("EC2 in %s does not know IncludeManagedResources; it is asked without", region)
                 statuses = self._statuses(client, managed=False)
                 self._without_managed.add(region)
             return aws.listing(region, statuses)
+        except CloudError as error:
+            return _failed(region, error)
         except Exception as error:  # noqa: BLE001 - one region harms itself only
+            # A node names its region, so what that or its answer breaks harms this region only.
             if not _is_botos(error):
-                # An answer that breaks the program harms its region only.
-                internal(f"EC2's answer in {region} can't be read", error)
+                internal(f"EC2 has no answer in {region}", error)
             return _failed(region, error)
 
     @staticmethod
@@ -149,15 +149,6 @@ class Aws:
             PaginationConfig={"PageSize": PAGE},
         )
         return [status for page in pages for status in value_of(page, "InstanceStatuses") or ()]
-
-
-def _is_unknown_parameter(error: Exception) -> bool:
-    """Whether EC2, or an older boto3, does not know a parameter; only IncludeManagedResources is new."""
-    from botocore.exceptions import ClientError, ParamValidationError
-
-    if isinstance(error, ParamValidationError):
-        return True
-    return isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _UNKNOWN
 
 
 def _is_botos(error: Exception) -> bool:

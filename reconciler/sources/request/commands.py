@@ -157,26 +157,33 @@ def request(
     with by_hand(target) as hand:
         reconciler = reconciler_of(hand.connection, target, settings)
         echo_lines(policy.first_lines(reconciler=reconciler, now=hand.now()))
-        found = _chosen(selector or nodes, hand.nodes(settings.keys.prefix))
+        chosen = _chosen(selector or nodes, hand.nodes(settings.keys.prefix))
         wish = changed(wish, by=hand.who) if wish is not None else None
         if policy.defaults:
-            check_prefix(found, policy)
+            check_prefix(chosen, policy)
 
         def decided(node: Node) -> NodeWrite | RequestRefused | None:
             if wish is None:
                 return cancelled(node, settings)
             return requested(node, wish, settings, replace=asked.replace)
 
-        if _is_refused(found, decided, settings):
+        refusals = [
+            Said(node.name, write.because, ok=False)
+            for node in chosen
+            if isinstance(write := decided(node), RequestRefused)
+        ]
+        if refusals:
+            echo_each(refusals, settings.time_zone)
+            echo("nothing was written", err=True)
             return 1
-        done, written = _write_all(found, decided, wish, settings, hand)
+        done, written = _write_all(chosen, decided, wish, settings, hand)
         if written:
             echo_means(_meaning(wish, nodes, selector, settings), settings.time_zone, now)
-        if len(found) > _ROWS:
+        if len(chosen) > _ROWS:
             arguments = arguments_for(nodes, selector)
             echo(f"\nreconciler report {arguments} prints what a pass would do now")
         elif not policy.defaults:
-            _print_next(tuple(node.name for node in found), hand, settings)
+            _print_next(tuple(node.name for node in chosen), hand, settings)
         return 0 if done else 1
 
 
@@ -208,19 +215,6 @@ def _chosen(which: tuple[str, ...] | LabelSelector, nodes: dict[str, Node]) -> l
 
 
 Decided = Callable[[Node], NodeWrite | RequestRefused | None]
-
-
-def _is_refused(nodes: list[Node], decided: Decided, settings: Settings) -> bool:
-    """Whether the request is refused on any of the nodes; print every refusal."""
-    refusals = [
-        Said(node.name, write.because, ok=False)
-        for node in nodes
-        if isinstance(write := decided(node), RequestRefused)
-    ]
-    echo_each(refusals, settings.time_zone)
-    if refusals:
-        echo("nothing was written", err=True)
-    return bool(refusals)
 
 
 def _write_all(

@@ -184,16 +184,21 @@ class Request(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The text of the annotation."""
-        found = {
+        duration = None
+        if self.duration is not None:
+            seconds = int(self.duration.total_seconds())
+            size, unit = next(pair for pair in _UNITS if seconds % pair[0] == 0)
+            duration = f"{seconds // size}{unit}"
+        values = {
             "kind": self.kind.value,
             "notBefore": to_text(self.not_before) if self.not_before else None,
-            "duration": _duration_text(self.duration) if self.duration is not None else None,
+            "duration": duration,
             "id": limits.whole(self.id),
             "reason": limits.whole(self.reason),
             "by": limits.whole(self.by),
             "at": to_text(self.at) if self.at else None,
         }
-        return json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False)
+        return json.dumps({key: value for key, value in values.items() if value}, ensure_ascii=False)
 
 
 class RequestRefused(Struct, frozen=True):
@@ -227,7 +232,11 @@ def requested(
         if _same(before, request):
             return None
         if not replace:
-            return RequestRefused(f"{_described(before)}; --replace overwrites it, --cancel removes it")
+            try:
+                has = f"it has another request: {describe(before)}"
+            except ValueError as error:
+                has = f"it has a request that can't be read: {error}"
+            return RequestRefused(f"{has}; --replace overwrites it, --cancel removes it")
     return node_write(node, settings.keys.prefix, annotations={key: request.text})
 
 
@@ -254,13 +263,6 @@ def describe(text: str) -> str:
     if request.author:
         parts.append(request.author)
     return ", ".join(parts)
-
-
-def _described(text: str) -> str:
-    try:
-        return f"it has another request: {describe(text)}"
-    except ValueError as error:
-        return f"it has a request that can't be read: {error}"
 
 
 def removed(node: Node, settings: Settings) -> str:
