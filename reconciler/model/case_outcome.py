@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler.model.event import WITHOUT_START, MaintenanceEvent
 from reconciler.model.moments import to_text
 from reconciler.model.record import CaseRecord, KnownEvent, PlatformStart, Uncordoned
 from reconciler.model.values import replace
@@ -178,10 +177,14 @@ def outcome_of_event(case: CaseRecord, event: KnownEvent, *, ended: bool) -> Cas
     What happened to the other events does not count. `ended` says that this one is gone.
     """
     starts = tuple(one for one in case.facts.starts if one.event.matches(event))
-    if not starts and not any(one.matches(event) for one in case.events):
+    known = next((one for one in case.events if one.matches(event)), None)
+    if known is None and not starts:
         return None
     quiet = (case.quiet_since or case.since or event.not_before) if ended else None
     facts = replace(case.facts, starts=starts)
+    if known is not None:
+        # What is shown of an event does not say that, and the record does.
+        event = replace(event, reports_start=known.reports_start)
     return outcome_of(replace(case, events=(event,), facts=facts, quiet_since=quiet))
 
 
@@ -198,11 +201,6 @@ def struck_by(case: CaseRecord) -> PlatformStart | None:
     return min(counted_ones, key=lambda one: one.at, default=None)
 
 
-def reports_start(event: KnownEvent | MaintenanceEvent) -> bool:
-    """Whether a source of the event reports its start. Requests and conditions, for example, don't."""
-    return not event.condition and not set(event.sources) <= WITHOUT_START
-
-
 def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
     starts, ended = case.facts.starts, case.quiet_since is not None
     uncounted = [one for one in starts if one.pods is None]
@@ -216,11 +214,11 @@ def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
     if not ended:
         return CaseResult.RUNNING
     # Without a drain it is no sign of a start that nobody reports one.
-    unknown = case.uncordoned is not None and not all(map(reports_start, case.events))
+    unknown = case.uncordoned is not None and not all(one.reports_start for one in case.events)
     return CaseResult.STOPPED if unknown else CaseResult.CANCELLED
 
 
 def _begun(case: CaseRecord) -> bool:
     """Whether the maintenance took place, as far as its sources tell."""
     ours = case.asked or case.replacement is not None
-    return bool(case.facts.starts) or bool(ours) or any(not reports_start(one) for one in case.events)
+    return bool(case.facts.starts) or bool(ours) or any(not one.reports_start for one in case.events)

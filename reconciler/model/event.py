@@ -10,22 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 REQUEST = "request"
-"""The source of requests in an annotation. A request names the drain, and reports no start."""
-
-ESX = "esx"
-"""The source of maintenance of ESX hosts, from a label of the node."""
-
-VCENTER = "vcenter"
-"""The source of maintenance of ESX hosts, from vCenter itself."""
-
-KUBERNIKUS = "kubernikus"
-"""The source of kubelets that have another version than the control plane."""
-
-KUBERNIKUS_DELETE = "kubernikusDelete"
-"""The source of nodes whose servers a label asks to delete."""
-
-WITHOUT_START = frozenset({REQUEST, ESX, VCENTER, KUBERNIKUS, KUBERNIKUS_DELETE})
-"""The sources that report no start: their maintenance begins once the node is drained."""
+"""The source of requests in an annotation."""
 
 AWS = "aws"
 """The source of EC2's scheduled events. Karpenter on AWS reads the same events."""
@@ -131,6 +116,7 @@ class Signal:
     event is a node condition that the settings name; `since` is then when it became True. `degraded`: the
     hardware under the VM fails, so it may be lost before its date. `replaces`: it asks itself for a new
     machine, so that the node is drained and its machine deleted, whatever the policy of its kind says.
+    `reports_start` is that of its source, which a pass fills in.
     """
 
     source: str
@@ -148,6 +134,7 @@ class Signal:
     plan: PlatformPlan | None = None
     degraded: bool = False
     replaces: bool = False
+    reports_start: bool = True
 
 
 class Answer(StrEnum):
@@ -201,7 +188,8 @@ class MaintenanceEvent:
 
     The most detailed signal wins; `disagreements` says in words where the sources differ. `at_once`: a
     request without a date asks for it now, whatever date another source gives. `replaces`: a signal asks
-    for a new machine.
+    for a new machine. `reports_start`: a source of it says when the maintenance has started. Without one,
+    the maintenance begins once the node is drained.
     """
 
     node: str
@@ -219,11 +207,13 @@ class MaintenanceEvent:
     plan: PlatformPlan | None = None
     at_once: bool = False
     replaces: bool = False
+    reports_start: bool = True
 
     @property
     def started(self) -> bool:
         """Whether the platform has started it, so that it may take the node now.
 
-        A condition counts as started from its first moment, and says nothing about the end of the node.
+        A condition that the settings name has this status from its first moment, and says nothing about the
+        end of the node.
         """
-        return self.status is Status.STARTED and not self.condition
+        return self.status is Status.STARTED and self.reports_start

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from reconciler.model.case_outcome import CaseOutcome, outcome_at_end, outcome_of, reports_start
+from reconciler.model.case_outcome import CaseOutcome, outcome_at_end, outcome_of
 from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
@@ -234,7 +234,7 @@ class JudgedEvent(Struct, frozen=True):
     @property
     def struck(self) -> bool:
         """Whether the platform has started the event, and it requires a drain: the node goes down anyway."""
-        return self.asks and self.starts and self.event.started and reports_start(self.event)
+        return self.asks and self.starts and self.event.started
 
     def cannot_wait(self, now: datetime) -> bool:
         """Whether the event requires a drain, and the node may be lost from `now` (aware) on.

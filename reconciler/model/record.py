@@ -95,10 +95,12 @@ class Identity(Struct, frozen=True):
 class KnownEvent(Identity, frozen=True):
     """An event in the record: what identifies it, and the sources that reported it.
 
-    `waits` is set while the node's drain may not begin for it, so that no pod is evicted and no machine is
-    deleted for it. It has no meaning before the first drain.
+    `reports_start`: a source of it says when the maintenance has started. `waits` is set while the node's
+    drain may not begin for it, so that no pod is evicted and no machine is deleted for it. That has no
+    meaning before the first drain.
     """
 
+    reports_start: bool = True
     waits: bool = False
 
     def matches(self, other: KnownEvent | MaintenanceEvent) -> bool:

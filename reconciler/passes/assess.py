@@ -256,6 +256,7 @@ def _merge(node: str, group: list[Signal]) -> MaintenanceEvent:
             for signal in group
         ),
         replaces=any(signal.replaces for signal in group),
+        reports_start=any(signal.reports_start for signal in group),
     )
 
 

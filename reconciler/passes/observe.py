@@ -61,7 +61,7 @@ from reconciler.model.snapshot import (
 )
 from reconciler.model.values import replace
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import Observed, SourceContext, Wants
+from reconciler.passes.plugin import Observed, SourceContext, Wants, readings_of
 from reconciler.passes.polled import PolledSource
 from reconciler.passes.store import Store
 from reconciler.profiles.judging import is_struck
@@ -182,7 +182,7 @@ def observe(
     for node in fleet.nodes:
         record = fleet.records.get(node.name)
         try:
-            readings[node.name] = tuple(reading for source in on for reading in source.read(node, readable))
+            readings[node.name] = readings_of(node, on, readable)
             if is_struck(node, record, readings[node.name], settings):
                 struck.append(node.name)
             if _may_start(node, record, readings[node.name], settings):

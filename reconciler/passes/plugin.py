@@ -7,13 +7,13 @@ source that queries a service is a PolledSource, see polled.py.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
-from reconciler.model.case_outcome import reports_start
 from reconciler.model.event import Reading
 from reconciler.model.holds import HoldKind
 from reconciler.model.machine import MachineRef
@@ -80,7 +80,7 @@ class Source(Protocol):
     @property
     @abstractmethod
     def reports_start(self) -> bool:
-        """Whether it says that maintenance has started. If not, `WITHOUT_START` has its readings' names."""
+        """Whether it says when maintenance has started. If not, that begins once the node is drained."""
 
     @property
     @abstractmethod
@@ -123,6 +123,22 @@ class Source(Protocol):
         """
 
 
+def readings_of(node: Node, sources: Iterable[Source], context: SourceContext) -> tuple[Reading, ...]:
+    """Return what these sources say of a node. Each signal says whether its source reports the start."""
+    readings: list[Reading] = []
+    for source in sources:
+        of_source = source.read(node, context)
+        if not source.reports_start:
+            of_source = tuple(
+                replace(one, signals=tuple(replace(signal, reports_start=False) for signal in one.signals))
+                if one.signals
+                else one
+                for one in of_source
+            )
+        readings += of_source
+    return tuple(readings)
+
+
 class NodeAfterPass(Struct, frozen=True):
     """A node after a pass: its record, the events of its case, its holds, its drain and its cordon.
 
@@ -158,7 +174,7 @@ class NodeAfterPass(Struct, frozen=True):
         events = [judged.event for judged in self.case.present]
         if any(event.started for event in events):
             return True
-        return self.drained and bool(events) and not any(reports_start(event) for event in events)
+        return self.drained and bool(events) and not any(event.reports_start for event in events)
 
 
 class NodeSigns(Struct, frozen=True):

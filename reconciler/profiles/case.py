@@ -138,7 +138,7 @@ def _may_mean(signal: Signal, known: KnownEvent) -> bool:
 def known(event: MaintenanceEvent) -> KnownEvent:
     """Return the event as it is recorded, with its moment in whole seconds."""
     not_before = event.not_before.replace(microsecond=0) if event.not_before else None
-    return KnownEvent(event.kind, not_before, event.ids, event.sources, event.condition)
+    return KnownEvent(event.kind, not_before, event.ids, event.sources, event.condition, event.reports_start)
 
 
 def updated(
@@ -160,7 +160,8 @@ def updated(
         # A source that can't be read may still report it under its own id.
         hidden = {id_ for old in before if may_be_hidden(old, assessment, switched_on) for id_ in old.ids}
         ids = tuple(sorted({*seen.ids, *hidden}))
-        seen = replace(seen, not_before=dated, sources=sources, ids=ids)
+        reports_start = seen.reports_start or any(old.reports_start for old in before)
+        seen = replace(seen, not_before=dated, sources=sources, ids=ids, reports_start=reports_start)
         drained_for = [old for old in before if record.drain is not None and not old.waits]
         if record.drain is None or any(old.kind.severity >= seen.kind.severity for old in drained_for):
             fresh.append(seen)

@@ -239,7 +239,7 @@ def is_struck(node: Node, record: Record | None, readings: Iterable[Reading], se
 
 
 def _counts(signal: Signal, node: Node, settings: Settings) -> bool:
-    if signal.status is not Status.STARTED or signal.condition or signal.source == REQUEST:
+    if signal.status is not Status.STARTED or not signal.reports_start:
         return False
     policy = settings.policies(node.labels)[signal.kind, ""]
     return policy is not None and policy.drain

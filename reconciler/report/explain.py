@@ -11,7 +11,6 @@ from reconciler import plugins
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.drain import prospect
 from reconciler.drain.workloads import PEOPLE, owned_by, owner_of
-from reconciler.model.case_outcome import reports_start
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind
 from reconciler.model.explanation import (
@@ -188,7 +187,7 @@ def _then(node: Node, plan: NodePlan, drain: Preview | None, now: datetime) -> s
     first = min(asking, key=lambda event: (not event.started, event.not_before or FOREVER))
     what = _DOES[first.kind]
     platform = _PLATFORMS.get(node.provider_id.partition(":")[0].casefold(), "the platform")
-    if not reports_start(first):
+    if not first.reports_start:
         platform, what = f"whoever requested the {first.kind}", "may begin"
     date, schedule, outcome = first.not_before, plan.schedule, plan.outcome
     when = f"at {to_text(date)}" if date is not None and date > now else "at any moment"

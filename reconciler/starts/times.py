@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.outlook import ANY_TIME, Outlook
-from reconciler.model.case_outcome import reports_start
 from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import has_come, to_text
@@ -118,7 +117,7 @@ def exemption(
     """
     taken = event.kind in exempt
     # With or without a place, such a node goes out of service.
-    goes = lost if taken or (event.started and reports_start(event)) else None
+    goes = lost if taken or event.started else None
     return Exemption(goes, goes, slots=lost if taken else None, windows=outside_from(event, policy))
 
 

@@ -15,7 +15,8 @@ from msgspec import Struct
 import reconciler.run
 from jobs.runtime.outside import SourceClients, factory
 from reconciler.kubernetes import ledger
-from reconciler.model.event import WITHOUT_START, Answer, Kind, Reading, Signal, Status
+from reconciler.model.case_outcome import CaseResult
+from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
@@ -200,6 +201,41 @@ def test_an_event_of_a_removed_source_waits_for_no_source(
     assert not there.cluster.nodes[name(0)].unschedulable
 
 
+class Orders(Tickets):
+    """Tickets that do not say when the work begins: whoever wrote one waits for the empty node."""
+
+    reports_start = False
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome"),
+    [
+        pytest.param(Orders(), CaseResult.DRAINED, id="the maintenance begins once the node is drained"),
+        pytest.param(Tickets(), CaseResult.CANCELLED, id="the maintenance never started"),
+    ],
+)
+@pytest.mark.parametrize("stays", [True, False], ids=["the source stays", "the source is removed"])
+def test_a_source_says_whether_it_reports_the_start(
+    monkeypatch: pytest.MonkeyPatch, register: Register, source: Source, outcome: CaseResult, *, stays: bool
+) -> None:
+    there = world(3)
+    register(source)
+    there.cluster.label(name(0), LABEL, "wanted")
+    results = []
+    for step in range(12):
+        if step == 6:
+            there.cluster.label(name(0), LABEL, None)
+            if not stays:
+                use(monkeypatch, *PARTS.sources.all)
+        plan, _ = run_pass(there.outside, SETTINGS, there.now)
+        results += [node.outcome for node in plan.nodes if node.node == name(0) and node.ended is not None]
+        there.advance(timedelta(minutes=1))
+
+    (last,) = results
+    assert last is not None
+    assert (last.result, last.drained is not None) == (outcome, True)
+
+
 def test_a_polled_source_is_asked_remembered_and_reported_through_the_registry_alone(
     register: Register,
 ) -> None:
@@ -273,13 +309,6 @@ def test_every_polled_source_has_a_client() -> None:
     for source in PARTS.sources.polled:
         client = factory(source)(parse_settings("", "test.yaml"), None)
         assert callable(client.ask)
-
-
-def test_every_source_says_whether_it_reports_the_start_of_an_event() -> None:
-    for source in PARTS.sources.all:
-        for reading in source.reading_names(Settings()):
-            said = f"`reports_start` of {reading} and WITHOUT_START in reconciler/model/event.py differ"
-            assert (reading in WITHOUT_START) is not source.reports_start, said
 
 
 class Asked(dict[str, str]):

@@ -162,6 +162,19 @@ def on_vm(one: Node, instance: int) -> Node:
     return replace(one, provider_id=place)
 
 
+def reports_start(*sources: str, condition: str = "") -> bool:
+    """Whether any of these sources, by the names of their readings, reports the start of an event."""
+    return not condition and not set(sources) <= _WITHOUT_START
+
+
+_WITHOUT_START = {
+    name
+    for source in PARTS.sources.all
+    if not source.reports_start
+    for name in source.reading_names(Settings())
+}
+
+
 def signal(
     kind: Kind = Kind.REBOOT,
     *,
@@ -187,6 +200,7 @@ def signal(
         initiator=initiator,
         resources=resources,
         date_unreadable=date_unreadable,
+        reports_start=reports_start(source),
     )
 
 
@@ -234,6 +248,7 @@ def event(
         date_unreadable=date_unreadable,
         condition=condition,
         since=since,
+        reports_start=reports_start(*sources, condition=condition),
     )
 
 
@@ -269,7 +284,8 @@ def known(
     condition: str = "",
 ) -> KnownEvent:
     """An event as a record knows it."""
-    return KnownEvent(kind, not_before, ids, sources, condition)
+    reports = reports_start(*sources, condition=condition)
+    return KnownEvent(kind, not_before, ids, sources, condition, reports)
 
 
 def record(

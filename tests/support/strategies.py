@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from reconciler.model.event import Initiator, Kind, Signal, Status
+from reconciler.model.event import Initiator, Kind, Status
 from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.node import (
     AUTOSCALER_TAINT,
@@ -26,7 +26,7 @@ from reconciler.model.node import (
     Node,
 )
 from reconciler.model.pod import Pod
-from reconciler.model.record import CaseRecord, Cordon, DrainRecord, KnownEvent, Record, State, to_annotation
+from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Record, State, to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -135,7 +135,7 @@ def event_conditions(draw: st.DrawFn) -> Condition:
 _event_conditions = event_conditions()
 
 known_events = st.builds(
-    KnownEvent,
+    builders.known,
     kind=st.sampled_from((Kind.REBOOT, Kind.REDEPLOY, Kind.PREEMPT, Kind.LIVE_MIGRATION)),
     not_before=st.none() | moments,
     ids=st.sampled_from(((), ("A1",), ("B2",))),
@@ -488,13 +488,13 @@ def policies(
 
 
 signals = st.builds(
-    Signal,
+    builders.signal,
     source=st.sampled_from(("imds", "request", "condition:VMEventScheduled")),
     kind=st.sampled_from(tuple(Kind)),
     status=st.sampled_from(tuple(Status)),
     not_before=st.none() | moments,
     duration=st.none() | st.integers(0, 600).map(lambda count: timedelta(seconds=count)),
-    id=st.sampled_from(("", "A1", "a1", "B2")),
+    event_id=st.sampled_from(("", "A1", "a1", "B2")),
     description=st.sampled_from(("", "Host server is undergoing maintenance.")),
     initiator=st.none() | st.sampled_from(tuple(Initiator)),
 )

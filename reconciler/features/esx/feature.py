@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct
 
 from reconciler.features.esx.settings import INITIATED, LABEL, POWER, VERSION
-from reconciler.features.esx.source import ALARM, HOST, HOSTS, NONE, REBOOT_OK, HostState
+from reconciler.features.esx.source import ALARM, HOST, HOSTS, NONE, REBOOT_OK, VCENTER, HostState
 from reconciler.features.esx.vm import (
     OFF,
     ON,
@@ -31,7 +31,6 @@ from reconciler.features.esx.vm import (
     power_of,
 )
 from reconciler.model.drains import DrainOrder, Grace
-from reconciler.model.event import VCENTER
 from reconciler.model.holds import HoldKind
 from reconciler.model.hooks import HookStep
 from reconciler.model.instructions import instructions_of

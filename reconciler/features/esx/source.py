@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from reconciler.features.esx.settings import LABEL, SECTION, VERSION, EsxSource, VCenters
 from reconciler.model import limits
-from reconciler.model.event import ESX, VCENTER, Answer, Initiator, Kind, Reading, Signal, Status
+from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory, Memory
 from reconciler.model.record import Record
@@ -25,6 +25,12 @@ from reconciler.model.values import Name
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.passes.polled import PolledSource
 from reconciler.settings.schema import Settings
+
+ESX = "esx"
+"""The source that reads the label of a node."""
+
+VCENTER = "vcenter"
+"""The source that asks vCenter, and the client of vCenter."""
 
 HOST = "kubernetes.cloud.sap/host"
 

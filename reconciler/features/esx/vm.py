@@ -9,8 +9,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from reconciler.features.esx.source import VCENTER
 from reconciler.model import limits
-from reconciler.model.event import VCENTER
 from reconciler.model.machine import platform
 from reconciler.model.outcome import ActionKind
 from reconciler.model.tasks import Clients

@@ -9,20 +9,14 @@ from __future__ import annotations
 from reconciler.features.kubernikus.feature import DELETE_LABEL, Numbers, numbers_of
 from reconciler.features.kubernikus.settings import CONTROLLER, SECTION
 from reconciler.model import limits
-from reconciler.model.event import (
-    KUBERNIKUS,
-    KUBERNIKUS_DELETE,
-    Answer,
-    Initiator,
-    Kind,
-    Reading,
-    Signal,
-    Status,
-)
+from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.node import TYPE_LABEL, Node
 from reconciler.model.snapshot import ServerVersion
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
+
+KUBERNIKUS = "kubernikus"
+"""The source of kubelets that have another version than the control plane."""
 
 
 class KubeletVersions(Source):
@@ -51,7 +45,7 @@ class KubeletVersions(Source):
 class NodesToDelete(Source):
     """Nodes with the label that asks for the deletion of their servers."""
 
-    name = KUBERNIKUS_DELETE
+    name = "kubernikusDelete"
     reports_start = False
     who = f"whoever set the label {DELETE_LABEL} of {{node}}"
 

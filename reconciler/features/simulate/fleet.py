@@ -15,7 +15,7 @@ from reconciler.passes.assess import assess
 from reconciler.passes.decide.known import rests
 from reconciler.passes.observe import wanted
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import SourceContext
+from reconciler.passes.plugin import SourceContext, readings_of
 from reconciler.profiles.judging import judge
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import SimulatedApi
@@ -205,7 +205,7 @@ class PartialApi(SimulatedApi):
         now = self.cluster.clock.now()
         agents, server = self.cluster.agents, self.cluster.server_version
         context = SourceContext(self._settings, now, agents, server=server)
-        readings = tuple(reading for source in self._sources for reading in source.read(shown, context))
+        readings = readings_of(shown, self._sources, context)
         found = assess(Snapshot((shown,), {node.name: readings}), now).of(node.name)
         judged = [judge(one, shown, self._settings, self.cluster.remediator, now) for one in found.events]
         if any(one.asks or one.times is not None or one.until is not None for one in judged):

@@ -15,7 +15,7 @@ from reconciler.drain.filters import Survey, survey
 from reconciler.drain.prospect import whose
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
-from reconciler.model.case_outcome import counted, reports_start, struck_by, unbegun
+from reconciler.model.case_outcome import counted, struck_by, unbegun
 from reconciler.model.drains import Blocker, Comebacks, Coming, DrainOptions, DrainProgress, WaitLimit, coming
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -111,8 +111,7 @@ def with_starts(
     for reported, seen in present:
         # The record still has the date, which Azure empties at the start.
         event = next((old for old in record.events if old.matches(reported)), seen)
-        started = reported.started and reports_start(event)
-        if started and facts.start_of(event) is None and facts.start_of(seen) is None:
+        if reported.started and facts.start_of(event) is None and facts.start_of(seen) is None:
             starts.append(PlatformStart(event, context.second, pods))
     meanwhile = [
         (old, old.not_before)
@@ -125,7 +124,7 @@ def with_starts(
         meanwhile += [(old, max(date, down)) for old, date in taking if date <= context.now]
     for old, at in meanwhile:
         noted = any(start.event.matches(old) for start in starts)
-        if noted or not reports_start(old) or _is_left(old, node, context):
+        if noted or not old.reports_start or _is_left(old, node, context):
             continue
         starts.append(PlatformStart(old, at, pods))
     if tuple(starts) == facts.starts:

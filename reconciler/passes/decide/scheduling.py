@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.calendar.occurrences import FOREVER
-from reconciler.model.case_outcome import reports_start
 from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import EARLIEST
@@ -228,7 +227,7 @@ def taken_down(judged: JudgedEvent, now: datetime) -> datetime | None:
 def _too_late_from(judged: JudgedEvent, now: datetime) -> datetime | None:
     """Return when the platform begins, and a drain comes too late; None for what it does not do itself."""
     event = judged.event
-    if not reports_start(cases.known(event)):
+    if not event.reports_start:
         return None
     return event.not_before if event.not_before is not None and event.not_before > now else None
 
