@@ -221,7 +221,10 @@ class Serving:
         *observers: Observer,
         shows_rejected: bool = False,
     ) -> None:
-        """Prepare the loop. `every` is the longest time between two passes; see SettingsFile for the rest."""
+        """Prepare the loop. `every` is the longest time between two passes, if the settings do not say when.
+
+        See SettingsFile for the rest.
+        """
         self._clock = ServerClock(connection)
         self._file = SettingsFile(config, SystemClock().now, shows_rejected=shows_rejected)
         self._acting: Acting | None = None
@@ -244,8 +247,10 @@ class Serving:
         self._warning = SettingsWarning(warn)
         self._log = PassLog()
         self._began = time.monotonic()
-        self._every = every
-        self._loop = PassLoop(self._run, every.total_seconds(), self._unexpected, ending)
+        self._option = every
+        self._every = self._longest()
+        """The longest time between two passes, while nothing changes."""
+        self._loop = PassLoop(self._run, self._every.total_seconds(), self._unexpected, ending)
         self._following = Following(
             Store(PARTS),
             self._loop.watchdog,
@@ -339,6 +344,9 @@ class Serving:
         outside = replace(self._standing_by.to_read(settings), reconciler=reconciler)
         return Passed(rehearse(outside, settings, self.now()), settings)
 
+    def _longest(self) -> timedelta:
+        return self._settings.passes.apart(SystemClock().now(), self._settings.time_zone) or self._option
+
     def _run(self) -> float | None:
         """Run one pass. Return in how many seconds to run the next one, None for the schedule."""
         self._began = time.monotonic()
@@ -347,6 +355,11 @@ class Serving:
             wishes = [self._try_pass(), self._file.again()]
             if (requeue := self._settings.every) is not None:
                 wishes.append(requeue.total_seconds() - self._took())
+            if self._settings.passes.cron is not None:
+                now = self.now()
+                began = now - timedelta(seconds=self._took())
+                due = self._settings.passes.next_after(began, self._settings.time_zone)
+                wishes.append(None if due is None else (due - now).total_seconds())
         finally:
             self._warning.report(self._file.mistake())
             self.observers.settings(good=not self._file.mistake())
@@ -433,8 +446,10 @@ class Serving:
         PassLog.settings_loaded(self._settings, cluster)
         if found is Look.RESTORED:
             return
+        self._every = self._longest()
+        self._loop.watchdog.every = self._every.total_seconds()
         if self._acting is not None:
-            self._acting.settings = self._settings
+            self._acting.settings, self._acting.every = self._settings, self._every
         self._nodes.want(wanted(self._settings, PARTS))
 
     def _pass(self) -> datetime | None:

@@ -101,7 +101,8 @@ class Acting:
         """Write where `looking` only reads, by these settings, which may be replaced between passes.
 
         With `following`, a pass decides about what changed since the last one. `every` is the longest time
-        between two passes, None for a sweep. `mistake` returns why the newest settings can't be used.
+        between two passes, None for a sweep; it may be replaced as well. `mistake` returns why the newest
+        settings can't be used.
         """
         connection, target = looking.connection, looking.target
         self.settings, self._following = settings, following
@@ -119,7 +120,7 @@ class Acting:
             sighting=following.sighting if following is not None else None,
             stands_still=self._watchdog.stands_still,
         )
-        self._every = every
+        self.every = every
         self._lock.says(self._begins)
         came = following.came if following is not None else lambda: None
         self._wiring = Wiring(connection, target, self._lock.check, looking.nodes, came)
@@ -152,8 +153,8 @@ class Acting:
     def _begins(self, before: Passes) -> Passes:
         """Return what the lock says once it is ours, after what its last holder has said."""
         mode = self.settings.mode.value
-        if self._every is not None:
-            return before.of_serve(self._every, mode, __version__)
+        if self.every is not None:
+            return before.of_serve(self.every, mode, __version__)
         return before.of_sweep(self._clock.now(), mode, __version__)
 
     def __enter__(self) -> Acting:
@@ -247,7 +248,7 @@ class Acting:
             reconciler=replace(
                 acting_now(self._wiring.connection, self.settings, self._clock.now()),
                 holder=self.identity,
-                interval=self._every,
+                interval=self.every,
                 lock=self._wiring.target.namespace,
                 since=self._lock.since,
                 seen=self._lock.seen,
@@ -268,7 +269,7 @@ class Acting:
         restored = nodes.went_back() if nodes is not None else None
         if restored is not None and restored < RESTORED_FOR:
             notes.append(RESTORED)
-        self._lock.passed(self._clock.now(), self.settings.mode.value, plan.reconciler.seen)
+        self._lock.passed(self._clock.now(), self.settings.mode.value, plan.reconciler.seen, self.every)
         return (replace(plan, notes=(*plan.notes, *notes)) if notes else plan), outcomes
 
     def _make_drainer(self) -> Drainer:

@@ -98,12 +98,12 @@ class PassLoop:
         unexpected error, the number of failures in a row, and the seconds until the next pass. `clock` is in
         seconds, and never goes back.
         """
-        self._run, self._every, self._failed = run, every, failed
+        self._run, self._failed = run, failed
         self._ending, self._pause, self._clock = ending, pause, clock
         self._due = threading.Event()
         self._timer = timer(self._due.set, every)
         self.watchdog = Watchdog(every, clock)
-        """Whether the passes end, and work."""
+        """Whether the passes end, and work. Its `every` is the longest time between two of them."""
         self._thread: threading.Thread | None = None
         self._changed = threading.Condition()
         self._waiting: dict[Cause, float] = {}
@@ -183,15 +183,15 @@ class PassLoop:
                 raise
             good = False
             failures = self.watchdog.failed(error)
-            again = min(self._pause(failures), self._every)
+            again = min(self._pause(failures), self.watchdog.every)
             self._failed(error, failures, again)
         with self._changed:
             now = self._clock()
             self._took = now - self._began
-            begins = [self._began + self._every, *map(self._may_begin, self._waiting)]
+            begins = [self._began + self.watchdog.every, *map(self._may_begin, self._waiting)]
             if again is not None:
                 # What a node says may move the plan's next moment. It costs one pass a second at most.
-                apart = max(min(APART, self._every), PART * self._took)
+                apart = max(min(APART, self.watchdog.every), PART * self._took)
                 begins.append(max(now + again, self._began + apart))
             self._next = min(begins)
             self.watchdog.ends(self._next - now if good else None)

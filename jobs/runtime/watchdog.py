@@ -24,14 +24,17 @@ class Watchdog:
 
     def __init__(self, every: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin with a pass that is due now. `every` is the longest time in seconds between two passes."""
-        self._every, self._clock = every, clock
-        self._most = every * 3 + 120
-        """Seconds without the end of a pass after which the process should be restarted."""
+        self.every, self._clock = every, clock
         self._state = threading.Lock()
         self._twice = 0.0
         self._since = self._began = self._ended = clock()
         self._worked: float | None = None
         self._trouble: Trouble | None = None
+
+    @property
+    def _most(self) -> float:
+        """Seconds without the end of a pass after which the process should be restarted."""
+        return self.every * 3 + 120
 
     def begins(self) -> None:
         """Note that a pass begins."""
@@ -90,4 +93,4 @@ class Watchdog:
             if self._worked is None:
                 return "no pass has succeeded yet"
             silence = self._clock() - self._worked
-        return f"the last successful pass was {silence:.0f} s ago" if silence > self._every * 3 else ""
+        return f"the last successful pass was {silence:.0f} s ago" if silence > self.every * 3 else ""

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -385,12 +385,15 @@ class Lock:
         """What the passes before knew of their settings, None if that is not known."""
         return self._lease.passes.seen
 
-    def passed(self, now: datetime, mode: str, seen: SettingsSeen | None = None) -> None:
+    def passed(
+        self, now: datetime, mode: str, seen: SettingsSeen | None = None, every: timedelta | None = None
+    ) -> None:
         """Say with the next renewal that a pass has ended `now` (aware); the first one is said at once.
 
-        `seen` is what the pass knows of its settings.
+        `seen` is what the pass knows of its settings. `every` is the longest time from this pass of
+        `serve` to the next, None for a sweep.
         """
-        self._lease.say(lambda passes: passes.passed(now, mode, seen))
+        self._lease.say(lambda passes: passes.passed(now, mode, seen, every))
         if not self._has_passed:
             self._has_passed = True
             self._soon.set()

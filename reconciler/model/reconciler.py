@@ -182,9 +182,15 @@ class Passes(Struct, frozen=True):
         """Return what `serve` says before its first pass; `every` is the longest time between two."""
         return Passes(self.last, None, (max(every, _SHORTEST),), mode, version, self.seen)
 
-    def passed(self, now: datetime, mode: str, seen: SettingsSeen | None = None) -> Passes:
-        """Return the same after a pass that has ended `now` (aware); `seen` is what its settings guard."""
-        return replace(self, last=now, mode=mode, seen=seen)
+    def passed(
+        self, now: datetime, mode: str, seen: SettingsSeen | None = None, every: timedelta | None = None
+    ) -> Passes:
+        """Return the same after a pass that has ended `now` (aware); `seen` is what its settings guard.
+
+        `every` is the longest time from this pass of `serve` to the next, None for a sweep.
+        """
+        apart = self.apart if every is None else (max(every, _SHORTEST),)
+        return replace(self, last=now, apart=apart, mode=mode, seen=seen)
 
     def state(self, now: datetime) -> tuple[Running, str]:
         """Return whether passes still come `now` (aware), and why that is not known."""

@@ -31,7 +31,13 @@ from reconciler.settings.mistakes import Changed, Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
 from reconciler.settings.profiles import DEFAULT_PROFILE
-from reconciler.settings.times import NotAllowedSettings, WindowSettings, ends_before_it_starts, times_of
+from reconciler.settings.times import (
+    NotAllowedSettings,
+    PassTimes,
+    WindowSettings,
+    ends_before_it_starts,
+    times_of,
+)
 
 
 class Mode(StrEnum):
@@ -239,6 +245,9 @@ class Settings(Section):
     )
     budget: Budget = Field(
         default_factory=Budget, description="How many nodes may be out of service at once."
+    )
+    passes: PassTimes = Field(
+        default_factory=PassTimes, description="When `serve` makes a pass although nothing has changed."
     )
     drain: Drain = Field(default_factory=Drain, description="How nodes are drained.")
     uncordon: Uncordon = Field(default_factory=Uncordon, description="When a node is uncordoned.")

@@ -1,13 +1,14 @@
-"""`windows` and `notAllowed`: weekly, by cron, or from one moment to another."""
+"""`windows` and `notAllowed`: weekly, by cron, or from one moment to another. `passes`: when passes begin."""
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
+from itertools import chain, pairwise
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, model_validator
 
-from reconciler.calendar.occurrences import Always, Cron, Once, Times, Weekly, check_schedule
+from reconciler.calendar.occurrences import Always, Cron, Once, Times, Weekly, check_schedule, firings
 from reconciler.calendar.values import DAY_END, MIDNIGHT, TimeOfDay, format_moment, to_utc
 from reconciler.model.selector import EVERYTHING
 from reconciler.settings.fields import Days, Duration, Flag, Section, Selector, Text, TimeOrMoment, Zone
@@ -161,3 +162,57 @@ class NotAllowedSettings(TimesSection):
         if found := mistakes_in(self, may_be_always=False):
             raise Mistakes(tuple(found))
         return self
+
+
+_AHEAD = timedelta(days=8)
+"""How far ahead the longest time between two passes is looked for: each day of the week is in it."""
+
+_SAME = timedelta(seconds=1)
+"""A pass that begins so long before a time of its schedule is the pass for that time."""
+
+
+class PassTimes(Section):
+    """When `serve` makes a pass although nothing has changed."""
+
+    every: Duration | None = Field(
+        default=None, description="The longest time between two passes. Default: that of `--every`."
+    )
+    cron: str | None = Field(
+        default=None,
+        description="A cron schedule, or a macro such as `@hourly`, instead: a pass begins at these times, "
+        "in the `timeZone` of the file. Default: none.",
+    )
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> PassTimes:
+        mistakes = []
+        if self.every == timedelta():
+            mistakes.append(Mistake(("every",), "is 0; write a longer time, like 1m"))
+        if self.cron is not None:
+            if self.every is not None:
+                mistakes.append(Mistake(("cron",), "can't be combined with every; write one of the two"))
+            try:
+                check_schedule(self.cron)
+            except ValueError as error:
+                mistakes.append(Mistake(("cron",), str(error)))
+        if mistakes:
+            raise Mistakes(tuple(mistakes))
+        return self
+
+    def apart(self, now: datetime, zone: tzinfo) -> timedelta | None:
+        """Return the longest time between two passes from `now` (aware) on, None if that is not set.
+
+        `zone` is that of the cron schedule.
+        """
+        if self.cron is None:
+            return self.every
+        longest = timedelta()
+        for before, firing in pairwise(chain((now,), firings(self.cron, now, zone))):
+            longest = max(longest, firing - before)
+            if before > now + _AHEAD:
+                break
+        return longest
+
+    def next_after(self, began: datetime, zone: tzinfo) -> datetime | None:
+        """Return the first time of the cron schedule after a pass that `began` then, None without one."""
+        return next(firings(self.cron, began + _SAME, zone), None) if self.cron is not None else None

@@ -15,6 +15,7 @@ import pytest
 from jobs.commands import serve as serving
 from jobs.commands.serve import Serving
 from jobs.runtime import pass_loop
+from jobs.runtime.clock import ServerClock, SystemClock
 from jobs.runtime.environment import Target
 from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.process import Observer
@@ -24,6 +25,7 @@ from reconciler.model.errors import LockHeld, NoThread, SettingsError, Unreachab
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from tests.support.controlplane.processes import wait_for
+from tests.support.fakes.timer import HandTimer
 from tests.support.handlers import restored
 from tests.support.stub import Answer, Asked, Stub, status
 
@@ -187,6 +189,78 @@ def test_a_change_of_the_plan_that_comes_while_the_pass_runs_is_not_left_to_the_
     monkeypatch.setattr(serving, "rehearse", slow)
     run()
     wait_for("a second pass", lambda: len(passes) > 1)
+
+
+class HandTime:
+    """Passes of `serve` by a clock that the test moves, from `start` on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, start: datetime) -> None:
+        self._start, self._seconds = start, 0.0
+        self._timer = HandTimer(lambda: self._seconds)
+        self.loops: list[PassLoop] = []
+        monkeypatch.setattr(serving, "PassLoop", self._loop)
+        monkeypatch.setattr(ServerClock, "now", lambda _: self.now)
+        monkeypatch.setattr(SystemClock, "now", lambda _: self.now)
+
+    def _loop(self, run: Any, every: float, failed: Any, ending: Ending) -> PassLoop:
+        clock = lambda: self._seconds  # noqa: E731
+        made = PassLoop(run, every, failed, ending, timer=lambda ring, every: self._timer, clock=clock)
+        self.loops.append(made)
+        return made
+
+    @property
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self._seconds)
+
+    def next_pass(self) -> datetime:
+        """Make the pass that is due, and return when the next one is, to the second."""
+        self._seconds = max(self._seconds, self._timer.at)
+        self.loops[-1].make_pass()
+        seconds = round(self._timer.at)
+        return self._start + timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def made(config: Path, target: Target) -> Iterator[Callable[[], Serving]]:
+    """Makes a `serve` that is not entered: the test makes its passes."""
+    connection = Connection(target.kubeconfig)
+    yield lambda: Serving(connection, target, config, EVERY, Ending())
+    connection.close()
+
+
+def test_passes_begin_at_the_times_of_the_cron_schedule(
+    script: Script, config: Path, made: Callable[[], Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text('timeZone: Europe/Berlin\npasses: {cron: "*/20 9 * * *"}\n', encoding="utf-8")
+    at = HandTime(monkeypatch, datetime(2026, 11, 28, 7, 55, tzinfo=UTC))
+    server = made()
+
+    due = [at.next_pass() for _ in range(4)]
+    assert [f"{one:%d %H:%M:%S}" for one in due] == [
+        "28 08:00:00",
+        "28 08:20:00",
+        "28 08:40:00",
+        "29 08:00:00",
+    ]
+    assert at.loops[-1].watchdog.every == timedelta(hours=23, minutes=20).total_seconds()
+    assert "pass" not in server.unready()
+
+    # Other settings apply from the pass that reads them.
+    config.write_text("passes: {every: 5m}\n", encoding="utf-8")
+    assert f"{at.next_pass():%d %H:%M:%S}" == "29 08:05:00"
+    assert at.loops[-1].watchdog.every == timedelta(minutes=5).total_seconds()
+
+
+def test_the_plans_next_change_does_not_wait_for_the_cron_schedule(
+    script: Script, config: Path, made: Callable[[], Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text('passes: {cron: "@daily"}\n', encoding="utf-8")
+    at = HandTime(monkeypatch, datetime(2026, 11, 28, 8, 0, tzinfo=UTC))
+    changes = at.now + timedelta(minutes=3)
+    monkeypatch.setattr(serving, "rehearse", lambda *_: Plan(now=at.now, mode="Observe", next_change=changes))
+    made()
+
+    assert at.next_pass() == changes
 
 
 def as_pod(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,12 @@ def sweeps(*apart: timedelta) -> Passes:
         (Passes().of_serve(MINUTE / 2, "Enforce", "1"), timedelta(), Running.UNKNOWN),
         (Passes().of_serve(MINUTE / 2, "Enforce", "1").passed(NOW, "Enforce"), MINUTE * 1.5, Running.RUNNING),
         (Passes().of_serve(MINUTE / 2, "Enforce", "1").passed(NOW, "Enforce"), MINUTE * 1.6, Running.OVERDUE),
+        # Other settings may come between two passes.
+        (
+            Passes().of_serve(MINUTE / 2, "Enforce", "1").passed(NOW, "Enforce", every=MINUTE),
+            MINUTE * 3,
+            Running.RUNNING,
+        ),
         # What the lock says is up to two seconds old, and moments are whole seconds.
         (Passes().of_serve(MINUTE / 60, "Enforce", "1").passed(NOW, "Enforce"), MINUTE / 10, Running.RUNNING),
         (Passes().of_serve(MINUTE / 60, "Enforce", "1").passed(NOW, "Enforce"), MINUTE / 8, Running.OVERDUE),

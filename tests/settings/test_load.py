@@ -169,6 +169,21 @@ def test_a_window_that_cannot_be_meant_is_refused(text: str, said: str) -> None:
     assert line.startswith("f:1:")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{every: 1m, cron: "@hourly"}', "cron: can't be combined with every; write one of the two"),
+        ("{every: 0s}", "every: is 0; write a longer time, like 1m"),
+        ('{cron: "61 * * * *"}', "cron: '61 * * * *' is not a cron schedule: bad minute"),
+    ],
+)
+def test_passes_come_at_one_sort_of_times(text: str, said: str) -> None:
+    (line,) = mistakes(f"passes: {text}")
+
+    assert line.startswith("f:1:")
+    assert line.endswith(f"passes.{said}")
+
+
 def test_a_freeze_has_to_say_when() -> None:
     assert mistakes("notAllowed: [{name: x}]") == (
         "f:1:14: notAllowed[0]: has no times; write start and end, or days, or a schedule and a duration",
