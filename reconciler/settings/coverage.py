@@ -55,10 +55,10 @@ def coverage_of(settings: Settings, nodes: Iterable[Counted]) -> Coverage:
         if path != ("nodeSelector",)
     ]
     for part in settings.of_features:
-        if names := part.profiles(settings):
+        if names := (its := part.profiles(settings)).names:
             profiles = Counter[str]()
             for labels, count in nodes:
-                profiles.update(dict.fromkeys(part.selected(settings, labels), count))
+                profiles.update(dict.fromkeys(its.selected(labels), count))
             selected += [Selected(f"{part.key}.profiles.{name}", "", profiles[name]) for name in names]
     # `nodeSelector` is first: what follows may be left out.
     every = Selected("nodeSelector", limits.text(str(settings.node_selector), _LONGEST))

@@ -50,7 +50,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         part for part in settings.of_features if part.form is not None and any(part.explained(settings))
     ]
     for part in foreign:
-        yield from ("", part.title, *part.explained(settings))
+        yield from ("", *part.explained(settings))
     if foreign and (grants := grants_of(settings)).any:
         yield ""
         yield "Permissions beyond k8s/base (--permissions prints them as YAML)"
@@ -94,7 +94,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield from hooks
     for part in settings.of_features:
         if part not in foreign and (lines := list(part.explained(settings))):
-            yield from ("", part.title, *lines)
+            yield from ("", *lines)
 
 
 def _labels_for(selector: LabelSelector) -> dict[str, str] | None:

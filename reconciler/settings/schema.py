@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Never, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -113,10 +113,6 @@ class Origin(Struct, frozen=True):
 T = TypeVar("T")
 
 
-def _nothing(*_: object) -> tuple[Never, ...]:
-    return ()
-
-
 class Form(Struct, Generic[T], frozen=True, kw_only=True):
     """A section in the form of another program's file: `${NAME}` in it is an environment variable.
 
@@ -132,20 +128,27 @@ class Form(Struct, Generic[T], frozen=True, kw_only=True):
     idle: Callable[[T], str]
 
 
+class Profiles(Struct, frozen=True):
+    """What the profiles of a section mean to the rest of the program.
+
+    `names` are those of the profiles, and `selected` returns those that a node with these labels has, also
+    names that do not exist. `receivers` get their messages, `every` is the longest time between two passes,
+    and `asks_approval` says whether a profile asks for approvals.
+    """
+
+    names: tuple[str, ...] = ()
+    selected: Callable[[Mapping[str, str]], Collection[str]] = lambda _labels: ()
+    receivers: tuple[MessageReceiver, ...] = ()
+    every: timedelta | None = None
+    asks_approval: bool = False
+
+
 class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     """A section that a feature brings in the list SECTIONS of its `settings.py`.
 
     `type` is that of its value, with pydantic's limits, if any. It stands in the section `below` of the core,
     or beside these, and there behind the key `after` in the schema and on the page, or at the end. `form` is
-    that of another program's file, if it has one.
-
-    The functions get the whole settings, and return what is wrong with them although each section is valid,
-    what to warn of at a moment, what they do in words (under the heading `title`), the selectors of nodes
-    whose labels have to be read, where calendars are, the windows and freezes beside those of the file, what
-    to allow beyond `k8s/base`, and whether it sees maintenance without a section below `sources`. `profiles`
-    returns the names of profiles, and `selected` those that a node with these labels has. `receivers` get the
-    messages of profiles, `every` is the longest time between two passes, and `asks_approval` says whether a
-    profile asks for approvals.
+    that of another program's file, if it has one. A subclass says what a section means beside its own value.
     """
 
     key: str
@@ -155,20 +158,42 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     below: str = ""
     after: str = ""
     form: Form[T] | None = None
-    title: str = ""
-    mistakes: Callable[[Settings], Iterable[Mistake]] = _nothing
-    warnings: Callable[[Settings, datetime], Iterable[Warned]] = _nothing
-    explained: Callable[[Settings], Iterable[str]] = _nothing
-    selectors: Callable[[Settings], Iterable[LabelSelector]] = _nothing
-    places: Callable[[Settings], Iterable[CalendarPlace]] = _nothing
-    rules: Callable[[Settings], Iterable[Window | NotAllowed]] = _nothing
-    grants: Callable[[Settings], Grants] = lambda _: Grants()
-    profiles: Callable[[Settings], Sequence[str]] = _nothing
-    selected: Callable[[Settings, Mapping[str, str]], Collection[str]] = _nothing
-    receivers: Callable[[Settings], Sequence[MessageReceiver]] = _nothing
-    every: Callable[[Settings], timedelta | None] = lambda _: None
-    asks_approval: Callable[[Settings], bool] = lambda _: False
-    sees: Callable[[Settings], bool] = lambda _: False
+
+    def mistakes(self, settings: Settings) -> Iterable[Mistake]:
+        """Return what is wrong with the whole settings although each section is valid."""
+        return ()
+
+    def warnings(self, settings: Settings, now: datetime) -> Iterable[Warned]:
+        """Return what to warn of at this moment (aware)."""
+        return ()
+
+    def explained(self, settings: Settings) -> Iterable[str]:
+        """Return what the settings do in words: a heading and lines below it, or nothing."""
+        return ()
+
+    def selectors(self, settings: Settings) -> Iterable[LabelSelector]:
+        """Return the selectors of nodes whose labels have to be read."""
+        return ()
+
+    def places(self, settings: Settings) -> Iterable[CalendarPlace]:
+        """Return where calendars of others are."""
+        return ()
+
+    def rules(self, settings: Settings) -> Iterable[Window | NotAllowed]:
+        """Return the windows and freezes beside those of the file."""
+        return ()
+
+    def grants(self, settings: Settings) -> Grants:
+        """Return what to allow beyond `k8s/base`."""
+        return Grants()
+
+    def profiles(self, settings: Settings) -> Profiles:
+        """Return what the profiles of the section mean."""
+        return NO_PROFILES
+
+    def sees(self, settings: Settings) -> bool:
+        """Return whether it sees maintenance without a section below `sources`."""
+        return False
 
     def of(self, settings: Settings) -> T:
         """Return the value of the section; without it in the settings, its default."""
@@ -180,6 +205,9 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     def path(self) -> str:
         """Its key with the section above it."""
         return f"{self.below}.{self.key}" if self.below else self.key
+
+
+NO_PROFILES = Profiles()
 
 
 class SourceSection(FeatureSection[T], frozen=True, kw_only=True):
@@ -299,6 +327,7 @@ class Settings(Section):
         copy.__dict__.pop("calendar", None)
         copy.__dict__.pop("_policies", None)
         copy.__dict__.pop("profile_names", None)
+        copy.__dict__.pop("_profiles", None)
         copy._with_texts = None
         return copy
 
@@ -338,23 +367,33 @@ class Settings(Section):
     @cached_property
     def profile_names(self) -> tuple[str, ...]:
         """The names of the profiles of features, with that of nodes without a label; none without one."""
-        names = [name for part in self.of_features for name in part.profiles(self)]
+        names = [name for profiles in self._profiles for name in profiles.names]
         return tuple(dict.fromkeys([DEFAULT_PROFILE, *names])) if names else ()
 
     def profiles_of(self, labels: Mapping[str, str]) -> frozenset[str]:
         """Return the profiles that a node with these labels has. Names that do not exist are left out."""
-        wanted = frozenset[str]().union(*(part.selected(self, labels) for part in self.of_features))
+        wanted = frozenset[str]().union(*(profiles.selected(labels) for profiles in self._profiles))
         return wanted.intersection(self.profile_names)
 
     @property
     def receivers(self) -> tuple[MessageReceiver, ...]:
         """Where the messages of profiles go."""
-        return tuple(receiver for part in self.of_features for receiver in part.receivers(self))
+        return tuple(receiver for profiles in self._profiles for receiver in profiles.receivers)
 
     @property
     def every(self) -> timedelta | None:
         """The longest time between two passes, None if the settings say nothing of it."""
-        return min((every for part in self.of_features if (every := part.every(self))), default=None)
+        return min((profiles.every for profiles in self._profiles if profiles.every), default=None)
+
+    @property
+    def asks_approval(self) -> bool:
+        """Whether a profile asks for approvals."""
+        return any(profiles.asks_approval for profiles in self._profiles)
+
+    @cached_property
+    def _profiles(self) -> tuple[Profiles, ...]:
+        each = (part.profiles(self) for part in self.of_features)
+        return tuple(profiles for profiles in each if profiles is not NO_PROFILES)
 
     def calendar_places(self) -> tuple[CalendarPlace, ...]:
         """Return where the content of each calendar of others is, in order."""

@@ -271,7 +271,7 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
             return Asked(partial(instruct.unapproved, prefix=scene.prefix), means=means)
         word, named = scene.word(until, reason), bool(given.chosen.names)
         settings = scene.settings
-        asks = any(part.asks_approval(settings) for part in settings.of_features) if scene.known else None
+        asks = settings.asks_approval if scene.known else None
         approve = partial(instruct.approved, word=word, prefix=scene.prefix, known=scene.known)
         has_data = keys_of(scene.prefix).workflow_data
 

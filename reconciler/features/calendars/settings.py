@@ -12,7 +12,7 @@ from reconciler.calendar.occurrences import Always, Times
 from reconciler.calendar.windows import NotAllowed, Window
 from reconciler.model import limits
 from reconciler.model.content import CalendarPlace, CalendarText, Holder
-from reconciler.model.selector import EVERYTHING
+from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.settings.fields import Flag, ObjectName, Section, Selector, Text, Zone
 from reconciler.settings.mistakes import Mistake, Mistakes
 from reconciler.settings.schema import FeatureSection, Settings
@@ -125,35 +125,6 @@ class CalendarSettings(Section):
 NOT_READ = CalendarText(unread="nothing has read it yet")
 
 
-def _few(settings: Settings) -> Iterator[Mistake]:
-    if len(CALENDARS.of(settings)) > limits.CALENDARS:
-        yield Mistake(("calendars",), f"has more than {limits.CALENDARS} entries")
-
-
-def _places(settings: Settings) -> Iterator[CalendarPlace]:
-    for index, calendar in enumerate(CALENDARS.of(settings)):
-        yield calendar.place(index, settings)
-
-
-def _rules(settings: Settings) -> Iterator[Window | NotAllowed]:
-    """Yield the windows and the freezes of the calendars, from what was read of each.
-
-    A calendar that could not be read allows nothing: its windows do not open, and its freeze has no end.
-    Its freeze is never absolute, because a mistake in a file must not hold nodes past their deadline.
-    """
-    for calendar, place in zip(CALENDARS.of(settings), _places(settings), strict=True):
-        from reconciler.features.calendars.recurrence import Imported
-
-        times, unread = _times(place, settings.calendar_texts.get(calendar.name, NOT_READ))
-        nodes = calendar.node_selector
-        if calendar.use is CalendarUse.WINDOWS:
-            yield Window(calendar.name, times or Imported(), nodes, unread)
-        elif times is None:
-            yield NotAllowed(calendar.name, Always(), f"can't be read: {unread}", False, nodes)
-        else:
-            yield NotAllowed(calendar.name, times, calendar.reason, calendar.absolute, nodes)
-
-
 def _times(place: CalendarPlace, read: CalendarText) -> tuple[Times | None, str]:
     """Return the times of a calendar, or None and why they are not known."""
     from reconciler.features.calendars.parsing import parse_calendar
@@ -166,15 +137,42 @@ def _times(place: CalendarPlace, read: CalendarText) -> tuple[Times | None, str]
         return None, str(error)
 
 
-CALENDARS: FeatureSection[tuple[CalendarSettings, ...]] = FeatureSection(
+class _Calendars(FeatureSection[tuple[CalendarSettings, ...]], frozen=True, kw_only=True):
+    def mistakes(self, settings: Settings) -> Iterator[Mistake]:
+        if len(self.of(settings)) > limits.CALENDARS:
+            yield Mistake(("calendars",), f"has more than {limits.CALENDARS} entries")
+
+    def places(self, settings: Settings) -> Iterator[CalendarPlace]:
+        for index, calendar in enumerate(self.of(settings)):
+            yield calendar.place(index, settings)
+
+    def rules(self, settings: Settings) -> Iterator[Window | NotAllowed]:
+        """Yield the windows and the freezes of the calendars, from what was read of each.
+
+        A calendar that could not be read allows nothing: its windows do not open, and its freeze has no end.
+        Its freeze is never absolute, because a mistake in a file must not hold nodes past their deadline.
+        """
+        for calendar, place in zip(self.of(settings), self.places(settings), strict=True):
+            from reconciler.features.calendars.recurrence import Imported
+
+            times, unread = _times(place, settings.calendar_texts.get(calendar.name, NOT_READ))
+            nodes = calendar.node_selector
+            if calendar.use is CalendarUse.WINDOWS:
+                yield Window(calendar.name, times or Imported(), nodes, unread)
+            elif times is None:
+                yield NotAllowed(calendar.name, Always(), f"can't be read: {unread}", False, nodes)
+            else:
+                yield NotAllowed(calendar.name, times, calendar.reason, calendar.absolute, nodes)
+
+    def selectors(self, settings: Settings) -> list[LabelSelector]:
+        return [calendar.node_selector for calendar in self.of(settings)]
+
+
+CALENDARS = _Calendars(
     key="calendars",
     type=tuple[CalendarSettings, ...],
     default=(),
     description="Windows and freezes that others keep. Default: none.",
-    mistakes=_few,
-    selectors=lambda settings: [calendar.node_selector for calendar in CALENDARS.of(settings)],
-    places=_places,
-    rules=_rules,
 )
 
 SECTIONS = (CALENDARS,)

@@ -138,21 +138,21 @@ class EsxSource(Section):
         return VCenters(self.enabled and bool(self.vcenters), self.every, self.vcenters, self.alarms)
 
 
-def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:
-    del now
-    for index, server in enumerate(SECTION.of(settings).vcenters):
-        if server.insecure:
-            message = "is true: whoever is on the way to it can read the password, and report maintenance"
-            change = "name its certificate authority (caFile)"
-            yield Warned(f"sources.esx.vcenters[{index}].insecure", message, change)
+class _Source(SourceSection[EsxSource], frozen=True, kw_only=True):
+    def warnings(self, settings: Settings, now: datetime) -> Iterator[Warned]:
+        del now
+        for index, server in enumerate(self.of(settings).vcenters):
+            if server.insecure:
+                message = "is true: whoever is on the way to it can read the password, and report maintenance"
+                change = "name its certificate authority (caFile)"
+                yield Warned(f"sources.esx.vcenters[{index}].insecure", message, change)
 
 
-SECTION: SourceSection[EsxSource] = SourceSection(
+SECTION = _Source(
     key="esx",
     type=EsxSource,
     default=EsxSource(),
     description="Maintenance and alarms of ESX hosts. See docs/esx.md.",
-    warnings=_warnings,
 )
 
 
@@ -172,21 +172,25 @@ class Esx(Section):
     )
 
 
-def _mistakes(settings: Settings) -> Iterator[Mistake]:
-    if POWER.of(settings).enabled and not SECTION.of(settings).polled.enabled:
-        yield Mistake(("esx", "enabled"), "needs sources.esx.enabled, and entries in sources.esx.vcenters")
-
-
 _KEYS = {"Labels": (LABEL, VERSION), "Annotations": (INITIATED,)}
 """What it writes on nodes, by the list of the admission policy."""
 
-POWER: FeatureSection[Esx] = FeatureSection(
+
+class _Power(FeatureSection[Esx], frozen=True, kw_only=True):
+    def mistakes(self, settings: Settings) -> Iterator[Mistake]:
+        if self.of(settings).enabled and not SECTION.of(settings).polled.enabled:
+            message = "needs sources.esx.enabled, and entries in sources.esx.vcenters"
+            yield Mistake(("esx", "enabled"), message)
+
+    def grants(self, settings: Settings) -> Grants:
+        return Grants(keys=_KEYS) if self.of(settings).enabled else Grants()
+
+
+POWER = _Power(
     key="esx",
     type=Esx,
     default=Esx(),
     description="Labels of nodes on ESX hosts, and the power of their VMs. See docs/esx.md.",
-    mistakes=_mistakes,
-    grants=lambda settings: Grants(keys=_KEYS) if POWER.of(settings).enabled else Grants(),
 )
 
 SECTIONS = (SECTION, POWER)

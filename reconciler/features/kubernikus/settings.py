@@ -45,17 +45,19 @@ class KubernikusSource(Section):
     )
 
 
-def _grants(settings: Settings) -> Grants:
-    return Grants(keys={"Labels": (UPDATE_LABEL,)}) if CONTROLLER.of(settings).enabled else Grants()
+class _Controller(FeatureSection[Kubernikus], frozen=True, kw_only=True):
+    def grants(self, settings: Settings) -> Grants:
+        return Grants(keys={"Labels": (UPDATE_LABEL,)}) if self.of(settings).enabled else Grants()
+
+    def sees(self, settings: Settings) -> bool:
+        return self.of(settings).enabled
 
 
-CONTROLLER: FeatureSection[Kubernikus] = FeatureSection(
+CONTROLLER = _Controller(
     key="kubernikus",
     type=Kubernikus,
     default=Kubernikus(),
     description="What the Kubernikus controller of maintenance-controller does (docs/esx.md).",
-    grants=_grants,
-    sees=lambda settings: CONTROLLER.of(settings).enabled,
 )
 
 SECTION: SourceSection[KubernikusSource] = SourceSection(

@@ -474,54 +474,50 @@ def sections_of(settings: Settings) -> dict[str, str]:
     }
 
 
-def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:
-    del now
-    for index, entry in enumerate(NOTIFY.of(settings)):
-        for key, secret in entry.secrets():
-            if secret.is_written_out:
-                where = f"notify[{index}] ({entry.name}).{key}"
-                message = "is a secret that everyone who may read the settings can see"
-                yield Warned(where, message, "name it, as ${NAME} or ${file:/path}")
-        if entry.mail is not None and entry.to is not None and entry.to.namespace_label is not None:
-            where = f"notify[{index}] ({entry.name}).to.namespaceLabel"
-            yield Warned(where, "finds nobody: a label can't have a mail address", "use namespaceAnnotation")
-        if not settings.only_workflows and settings.mode is Mode.OBSERVE:
-            where = f"notify[{index}] ({entry.name})"
-            yield Warned(where, "gets nothing in mode Observe", "set another mode")
+class _Notify(FeatureSection[tuple[Notify, ...]], frozen=True, kw_only=True):
+    def warnings(self, settings: Settings, now: datetime) -> Iterator[Warned]:
+        del now
+        for index, entry in enumerate(self.of(settings)):
+            for key, secret in entry.secrets():
+                if secret.is_written_out:
+                    where = f"notify[{index}] ({entry.name}).{key}"
+                    message = "is a secret that everyone who may read the settings can see"
+                    yield Warned(where, message, "name it, as ${NAME} or ${file:/path}")
+            if entry.mail is not None and entry.to is not None and entry.to.namespace_label is not None:
+                where = f"notify[{index}] ({entry.name}).to.namespaceLabel"
+                message = "finds nobody: a label can't have a mail address"
+                yield Warned(where, message, "use namespaceAnnotation")
+            if not settings.only_workflows and settings.mode is Mode.OBSERVE:
+                where = f"notify[{index}] ({entry.name})"
+                yield Warned(where, "gets nothing in mode Observe", "set another mode")
+
+    def selectors(self, settings: Settings) -> list[LabelSelector]:
+        return [entry.node_selector for entry in self.of(settings)]
+
+    def explained(self, settings: Settings) -> list[str]:
+        # What a transport needs may be a secret, so it is not shown.
+        lines = ["Notices"] if self.of(settings) else []
+        for entry in self.of(settings):
+            nodes = for_nodes(entry.node_selector)
+            if entry.alertmanager is not None:
+                matchers = ", ".join(map(str, entry.alertmanager.matchers))
+                lines.append(f"  {entry.name} (alertmanager): silences {matchers}{nodes}.")
+                continue
+            topics = [topic for topic in Topic if topic in entry.topics]
+            what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
+            kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
+            when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
+            owners = ", also to the owners of workloads" if entry.to is not None else ""
+            again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
+            lines.append(f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{owners}{when}{again}.")
+        return lines
 
 
-def _selectors(settings: Settings) -> list[LabelSelector]:
-    return [entry.node_selector for entry in NOTIFY.of(settings)]
-
-
-def _explained(settings: Settings) -> list[str]:
-    # What a transport needs may be a secret, so it is not shown.
-    lines = []
-    for entry in NOTIFY.of(settings):
-        nodes = for_nodes(entry.node_selector)
-        if entry.alertmanager is not None:
-            matchers = ", ".join(map(str, entry.alertmanager.matchers))
-            lines.append(f"  {entry.name} (alertmanager): silences {matchers}{nodes}.")
-            continue
-        topics = [topic for topic in Topic if topic in entry.topics]
-        what = "all topics" if len(topics) == len(Topic) else ", ".join(topics)
-        kinds = f", for {', '.join(entry.kinds)}" if entry.kinds else ""
-        when = f", at {entry.at.time} on {format_days(entry.at.days)}" if entry.at is not None else ""
-        owners = ", also to the owners of workloads" if entry.to is not None else ""
-        again = f", again every {format_duration(entry.every)}" if entry.every is not None else ""
-        lines.append(f"  {entry.name} ({entry.transport}): {what}{kinds}{nodes}{owners}{when}{again}.")
-    return lines
-
-
-NOTIFY: FeatureSection[tuple[Notify, ...]] = FeatureSection(
+NOTIFY = _Notify(
     key="notify",
     type=Annotated[tuple[Notify, ...], Len(max_length=MOST)],
     default=(),
     description="Who gets notices, how, and when, by one transport each. See docs/notices.md. Default: none.",
-    title="Notices",
-    warnings=_warnings,
-    explained=_explained,
-    selectors=_selectors,
 )
 
 SECTIONS = (NOTIFY,)

@@ -51,22 +51,22 @@ class EnabledSigns(Struct, frozen=True):
     hints: Hints = Hints()
 
 
-def _not_our_own(settings: Settings) -> Iterator[Mistake]:
-    ours = settings.condition_types() & {*LIFECYCLE}
-    if ours and Sign.NODE_CONDITIONS in PUBLISH.of(settings):
-        message = (
-            f"names {min(ours)}, which `publish` writes to drained nodes: they would stay drained forever"
-        )
-        yield Mistake(("conditions",), message)
+class _Publish(FeatureSection[tuple[Sign, ...]], frozen=True, kw_only=True):
+    def mistakes(self, settings: Settings) -> Iterator[Mistake]:
+        ours = settings.condition_types() & {*LIFECYCLE}
+        if ours and Sign.NODE_CONDITIONS in self.of(settings):
+            message = (
+                f"names {min(ours)}, which `publish` writes to drained nodes: they would stay drained forever"
+            )
+            yield Mistake(("conditions",), message)
 
 
-PUBLISH: FeatureSection[tuple[Sign, ...]] = FeatureSection(
+PUBLISH = _Publish(
     key="publish",
     type=tuple[Sign, ...],
     default=(),
     description="How maintenance is published (docs/publishing.md): annotations of drainsafe, "
     "KEP-5683, or an object per node and event. Default: none.",
-    mistakes=_not_our_own,
 )
 HISTORY: FeatureSection[timedelta] = FeatureSection(
     key="history",

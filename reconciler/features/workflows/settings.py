@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from pydantic import BaseModel
@@ -12,7 +12,7 @@ from reconciler.model.grants import Grants
 from reconciler.model.messages import MessageReceiver
 from reconciler.settings.mistakes import Path, Warned
 from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
-from reconciler.settings.schema import FeatureSection, Form, Settings
+from reconciler.settings.schema import NO_PROFILES, FeatureSection, Form, Profiles, Settings
 
 
 def _is_file(file: Mapping[str, object]) -> bool:
@@ -48,42 +48,44 @@ def _texts_at(section: object, path: Path) -> tuple[str, ...]:
     return tuple(text for text in texts if isinstance(text, str))
 
 
-# What is said of workflows needs the types of all instances, and few settings have any.
-def _warnings(settings: Settings, now: datetime) -> Iterator[Warned]:
-    del now
-    if PROFILES.of(settings) != WorkflowSettings() or settings.only_workflows:
-        from reconciler.features.workflows.check_config import warnings
+class _Profiles(FeatureSection[WorkflowSettings], frozen=True, kw_only=True):
+    # What is said of workflows needs the types of all instances, and few settings have any.
 
-        yield from warnings(PROFILES.of(settings), settings)
+    def warnings(self, settings: Settings, now: datetime) -> Iterator[Warned]:
+        del now
+        if self.of(settings) != WorkflowSettings() or settings.only_workflows:
+            from reconciler.features.workflows.check_config import warnings
+
+            yield from warnings(self.of(settings), settings)
+
+    def explained(self, settings: Settings) -> Iterator[str]:
+        if self.of(settings).on:
+            from reconciler.features.workflows.check_config import explained
+
+            yield "Workflows"
+            yield from explained(self.of(settings), settings)
+
+    def grants(self, settings: Settings) -> Grants:
+        from reconciler.features.workflows.check_config import grants
+
+        return grants(self.of(settings), settings.keys.prefix)
+
+    def profiles(self, settings: Settings) -> Profiles:
+        given = self.of(settings)
+        if given == WorkflowSettings():
+            return NO_PROFILES
+        label = settings.keys.names.workflows
+        instances = given.instances
+        return Profiles(
+            tuple(profile.name for profile in given.profiles),
+            lambda labels: frozenset((labels.get(label) or DEFAULT_PROFILE).split(SEPARATOR)),
+            tuple(MessageReceiver(each.name, each.type, each.settings.receiver) for each in instances.notify),
+            given.intervals.requeue,
+            asks_approval=any(check.type == "approved" for check in instances.check),
+        )
 
 
-def _explained(settings: Settings) -> Iterator[str]:
-    if PROFILES.of(settings).on:
-        from reconciler.features.workflows.check_config import explained
-
-        yield from explained(PROFILES.of(settings), settings)
-
-
-def _grants(settings: Settings) -> Grants:
-    from reconciler.features.workflows.check_config import grants
-
-    return grants(PROFILES.of(settings), settings.keys.prefix)
-
-
-def _receivers(settings: Settings) -> Sequence[MessageReceiver]:
-    given = PROFILES.of(settings).instances.notify
-    return tuple(MessageReceiver(section.name, section.type, section.settings.receiver) for section in given)
-
-
-def _profiles(settings: Settings) -> Sequence[str]:
-    return tuple(profile.name for profile in PROFILES.of(settings).profiles)
-
-
-def _selected(settings: Settings, labels: Mapping[str, str]) -> Collection[str]:
-    return frozenset((labels.get(settings.keys.names.workflows) or DEFAULT_PROFILE).split(SEPARATOR))
-
-
-PROFILES: FeatureSection[WorkflowSettings] = FeatureSection(
+PROFILES = _Profiles(
     key="profiles",
     type=WorkflowSettings,
     default=WorkflowSettings(),
@@ -91,17 +93,6 @@ PROFILES: FeatureSection[WorkflowSettings] = FeatureSection(
     "environment variable. Default: none.",
     after="coexist",
     form=Form(is_file=_is_file, mistakes=unknown_names, texts=_texts_at, idle=idle),
-    title="Workflows",
-    warnings=_warnings,
-    explained=_explained,
-    grants=_grants,
-    profiles=_profiles,
-    selected=_selected,
-    receivers=_receivers,
-    every=lambda settings: PROFILES.of(settings).intervals.requeue,
-    asks_approval=lambda settings: any(
-        check.type == "approved" for check in PROFILES.of(settings).instances.check
-    ),
 )
 
 SECTIONS = (PROFILES,)

@@ -18,21 +18,21 @@ class ImdsSource(Section):
     enabled: Flag = Field(default=True, description="Whether they are read.")
 
 
-def _acknowledged_by_nobody(settings: Settings) -> Iterator[Mistake]:
-    if not SECTION.of(settings).enabled:
-        for path, events in settings.all_events():
-            for kind in Kind:
-                if events.of(kind).acknowledge:
-                    message = "has no effect while sources.imds.enabled is false"
-                    yield Mistake((*path, kind.value, "acknowledge"), message)
+class _Section(SourceSection[ImdsSource], frozen=True, kw_only=True):
+    def mistakes(self, settings: Settings) -> Iterator[Mistake]:
+        if not self.of(settings).enabled:
+            for path, events in settings.all_events():
+                for kind in Kind:
+                    if events.of(kind).acknowledge:
+                        message = "has no effect while sources.imds.enabled is false"
+                        yield Mistake((*path, kind.value, "acknowledge"), message)
 
 
-SECTION: SourceSection[ImdsSource] = SourceSection(
+SECTION = _Section(
     key="imds",
     type=ImdsSource,
     default=ImdsSource(),
     description="Azure scheduled events, published by the node agent.",
-    mistakes=_acknowledged_by_nobody,
 )
 
 SECTIONS = (SECTION,)
