@@ -152,7 +152,8 @@ class Reading:
     `as_of` is the last heartbeat of its writer, and `stale_after` is how long the answer is valid after it;
     both are None if the source has no heartbeat. A later stage, which knows `now`, makes an older answer
     unknown. `installed` is False if nothing on this node can answer: that is reported once for the cluster,
-    not as an unknown for each node. `tells_one` means that the source shows only one of several events: an
+    not as an unknown for each node. `abandoned` says why nothing updates the answer any more, which still
+    counts, and what a person can do. `tells_one` means that the source shows only one of several events: an
     event that it does not show may still be there.
     """
 
@@ -162,6 +163,7 @@ class Reading:
     because: str = ""
     as_of: datetime | None = None
     installed: bool = True
+    abandoned: str = ""
     tells_one: bool = False
     stale_after: timedelta | None = None
 

@@ -197,6 +197,11 @@ class OwnKeys:
         """Return the annotations that commands write for people, who may also write them by hand."""
         return self._written_by(Writer.COMMAND)
 
+    @cached_property
+    def of_agent(self) -> frozenset[str]:
+        """Return the annotations that the node agent writes."""
+        return self._written_by(Writer.AGENT)
+
     def _written_by(self, *writers: Writer) -> frozenset[str]:
         return frozenset(key for key, about in self.on_nodes.items() if about.writer in writers)
 

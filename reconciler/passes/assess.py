@@ -53,8 +53,10 @@ def assess(snapshot: Snapshot, now: datetime) -> Assessment:
 
 
 def absences(assessed: NodeAssessment) -> Iterator[str]:
-    """Yield what is not installed on a node, and why."""
-    return (f"{reading.source}: {reading.because}" for reading in assessed.readings if not reading.installed)
+    """Yield what is not installed on a node, or updates its answer no more, and why."""
+    for reading in assessed.readings:
+        if reading.abandoned or not reading.installed:
+            yield f"{reading.source}: {reading.abandoned or reading.because}"
 
 
 def _limited(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:

@@ -246,7 +246,7 @@ class Store:
             return None
         settings.manages(node.labels)
         labels = tuple(sorted(node.labels.items()))
-        group = (labels, node.taints, node.pool, node.zone, keys.imds in node.annotations)
+        group = (labels, node.taints, node.pool, node.zone)
         here = [reading for reading in assessed.readings if reading.installed]
         ends = [reading.believed_until for reading in here if reading.believed_until is not None]
         return _Rest(

@@ -247,8 +247,8 @@ class NodeStore(Known[Any, NodeChange]):
         if _without_heartbeats(before) == _without_heartbeats(node):
             return None
         assert self._wanted is not None
-        published = keys_of(self._wanted.annotation_prefix).imds
-        if node.annotations.get(published) not in (None, before.annotations.get(published)):
+        of_agent = keys_of(self._wanted.annotation_prefix).of_agent
+        if any(node.annotations.get(key) not in (None, before.annotations.get(key)) for key in of_agent):
             self._published[node.name] = self._clock()
         return NodeChange(node.name, urgent=self._events(node) != self._events(before))
 
@@ -288,7 +288,7 @@ class NodeStore(Known[Any, NodeChange]):
             for condition in node.conditions
             if condition.type != READY
         }
-        said = (keys.imds, keys.request, *keys.instructions)
+        said = (*keys.of_agent, keys.request, *keys.instructions)
         return conditions, tuple(node.annotations.get(key) for key in said)
 
 

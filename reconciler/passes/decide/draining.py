@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
 from reconciler.drain.filters import Survey
-from reconciler.model import scheduled_events as imds
 from reconciler.model.drains import VOLUMES_AWAITED, DrainOrder, DrainProgress, KeptPods, Phase, Seen
-from reconciler.model.event import Answer, Reading
+from reconciler.model.event import Answer
 from reconciler.model.holds import DRAIN_BLOCKED, DRAIN_SLOT, END_REPORTED, NAMESPACES_READABLE, PODS_READABLE
 from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.limits import count_of
@@ -182,11 +181,8 @@ def _unattended(node: NodeFacts, record: CaseRecord, context: PassContext) -> tu
     found = tuple(_silent(node, record, context))
     if not found:
         return ()
-    annotation = context.keys.imds
-    outdated = not context.snapshot.agents.installed and annotation in node.read.annotations
-    first = f"remove the annotation {annotation} from the node and " if outdated else ""
     reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
-    remedy = f"if it is over, {first}run {context.keys.release(node.name)}"
+    remedy = f"if it is over, run {context.keys.release(node.name)}"
     return (END_REPORTED.on(node.name, f"{reason}; {remedy}"),)
 
 
@@ -199,15 +195,10 @@ def _silent(node: NodeFacts, record: CaseRecord, context: PassContext) -> Iterat
         if not readings:
             yield f"{source} reports nothing about the node any more"
         for reading in readings:
-            if because := _why_silent(reading, context):
-                yield f"{source}: {because}"
-
-
-def _why_silent(reading: Reading, context: PassContext) -> str:
-    if reading.answer is Answer.UNKNOWN:
-        return "" if reading.installed else reading.because
-    published = reading.source == imds.SOURCE and reading.answer is Answer.EVENT
-    return "no node agent is installed" if published and not context.snapshot.agents.installed else ""
+            if not reading.installed:
+                yield f"{source}: {reading.because}"
+            elif reading.abandoned and reading.answer is Answer.EVENT:
+                yield f"{source}: {reading.abandoned}"
 
 
 def followed(

@@ -20,7 +20,6 @@ from reconciler.model.plan import Actions, DrainState, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.scheduled_events import SOURCE
 from reconciler.model.snapshot import FleetNode, Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.node_facts import NodeFacts, PassContext
@@ -207,17 +206,6 @@ def notes(
     # A missing permission is in the list of what was not seen.
     if remediator.problem and not remediator.needs:
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
-    published = 0
-    agents = snapshot.agents
-    if SOURCE in context.reading_names and not (agents.installed or agents.problem):
-        published = count(lambda node: context.keys.imds in node.annotations)
-    if published:
-        # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.
-        notes.append(
-            f"no node agent is installed, but {count_of(published, 'node', 'have')} its annotation, "
-            f"which stays in force: "
-            "remove it if no agent runs (docs/agent.md)"
-        )
     karpenter = count(lambda node: node.is_karpenter)
     if karpenter:
         left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"
@@ -226,7 +214,7 @@ def notes(
 
 
 def not_installed(context: PassContext) -> tuple[str, ...]:
-    """Return a note about each source that is not installed on some nodes, with their number."""
+    """Return a note about each source that is not installed, or updates nothing, with the number of nodes."""
     aside = context.snapshot.aside
     absent = Counter(context.assessment.absent)
     absent.update(aside.absent)

@@ -66,7 +66,8 @@ SOURCES = (PublishedEvents(),)
 
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
     """Return what IMDS reported about the node's VM when its agent last published."""
-    text = node.annotations.get(keys_of(prefix).imds)
+    key = keys_of(prefix).imds
+    text = node.annotations.get(key)
     # An event that was published counts without the state of the agents: its cordon does not wait for that.
     silent = (
         Reading(imds.SOURCE, Answer.UNKNOWN, because=f"the state of the agents is unknown: {agents.problem}")
@@ -96,4 +97,14 @@ def read(node: Node, prefix: str, agents: Agents) -> Reading:
         return Reading(imds.SOURCE, Answer.UNKNOWN, because=because)
     if found.problem:
         return Reading(imds.SOURCE, Answer.UNKNOWN, because=found.problem)
-    return Reading(imds.SOURCE, Answer.EVENT, found.signals) if found.signals else silent or _NONE
+    if silent is not None and not found.signals:
+        return silent
+    # The agent writes no heartbeat, so nothing else shows that nobody updates the annotation any more.
+    abandoned = (
+        f"no node agent is installed, and the annotation {key} stays in force: remove it if no agent "
+        "runs, see docs/agent.md"
+        if not (agents.installed or agents.problem)
+        else ""
+    )
+    answer = Answer.EVENT if found.signals else Answer.NO_EVENT
+    return Reading(imds.SOURCE, answer, found.signals, abandoned=abandoned)

@@ -27,4 +27,4 @@ def test_an_annotation_of_an_agent_that_is_not_installed_is_noted(
     world.cluster.agents = agents
     plan, _ = look(world, builders.settings(text))
 
-    assert any("1 node has its annotation, which stays in force" in note for note in plan.notes) is noted
+    assert any(f"{IMDS} stays in force" in note and "(1 of 2 nodes)" in note for note in plan.notes) is noted

@@ -99,6 +99,7 @@ def test_what_was_published_is_believed_while_the_agent_lives(
 
     assert (given_answer.answer, given_answer.installed, given_answer.because) == (answer, installed, because)
     assert [one.kind for one in given_answer.signals] == [Kind.REBOOT] * (answer is Answer.EVENT)
+    assert bool(given_answer.abandoned) == (text is not None and agents == Agents())
 
 
 @settings(deadline=None)
