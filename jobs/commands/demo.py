@@ -308,7 +308,16 @@ class _Demo:
     def run(self) -> int:
         """Play the day from its first minute to its last."""
         build(self._world)
-        self._introduce()
+        cluster = self._world.cluster
+        pools = Counter(node.pool for node in cluster.nodes.values())
+        sizes = ", ".join(f"{count} {pool}" for pool, count in pools.items())
+        nodes, pods = count_of(len(cluster.nodes), "node"), count_of(len(cluster.pods), "pod")
+        self._text(f"A simulated AKS cluster: {nodes} ({sizes}) in 3 zones, {pods}.")
+        self._text("Azure, Kubernetes and the clock are simulated. The code that decides and drains is real.")
+        self._text("Its settings:\n")
+        self._out.print(Text("".join(f"    {line}\n" for line in SETTINGS.splitlines()), style="dim"))
+        self._out.print(f"{START:%A}, {START.day} {START:%B %Y}, {START:%H:%M} to midnight, Berlin time.")
+
         self._world.log.listeners.append(self._heard)
         for chapter in chapters():
             self._world.clock.at(chapter.at.astimezone(UTC), self._opening(chapter))
@@ -346,18 +355,6 @@ class _Demo:
             clock.advance(moment)
 
     # What is printed.
-
-    def _introduce(self) -> None:
-        cluster = self._world.cluster
-        pools = Counter(node.pool for node in cluster.nodes.values())
-        sizes = ", ".join(f"{count} {pool}" for pool, count in pools.items())
-        nodes, pods = count_of(len(cluster.nodes), "node"), count_of(len(cluster.pods), "pod")
-        in_all = f"{nodes} ({sizes}) in 3 zones, {pods}"
-        self._text(f"A simulated AKS cluster: {in_all}.")
-        self._text("Azure, Kubernetes and the clock are simulated. The code that decides and drains is real.")
-        self._text("Its settings:\n")
-        self._out.print(Text("".join(f"    {line}\n" for line in SETTINGS.splitlines()), style="dim"))
-        self._out.print(f"{START:%A}, {START.day} {START:%B %Y}, {START:%H:%M} to midnight, Berlin time.")
 
     def _opening(self, chapter: Chapter) -> Callable[[], None]:
         def begin() -> None:
@@ -458,14 +455,27 @@ class _Demo:
         columns = self._out.width if self._out.is_terminal else None
         self._out.print(Text(as_text(to_report(plan, outcomes, rehearsed=False), columns).rstrip()))
         self._heading("The day in numbers")
-        for label, text in _summary(self._audit, self._drained, self._stopped, self._passes):
+        audit = self._audit
+        events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
+        stopped = count_of(self._stopped, "drain")
+        cordons = f"{audit.cordons} cordoned, {self._drained} of them drained, {stopped} stopped"
+        refusals = count_of(audit.refusals, "eviction")
+        most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
+        word = "never exceeded, checked at every cordon and every eviction"
+        for label, text in (
+            ("events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"),
+            ("nodes", f"{cordons}; {audit.uncordons} uncordoned"),
+            ("pods", f"{audit.evictions} evicted; PodDisruptionBudgets refused {refusals}"),
+            ("budgets", f"{'EXCEEDED' if audit.violations else word}; {most}"),
+            ("passes", f"{self._passes}: one per minute, and one after each change"),
+        ):
             self._text(f"{label:<9}{text}", 9)
-        for violation in self._audit.violations:
+        for violation in audit.violations:
             self._out.print(Text(f"WRONG: {violation}", style="red"))
         self._heading("What next")
         for command, does in _NEXT:
             self._text(in_own_words(f"reconciler {command:<19}{does}"), 4)
-        return 1 if self._audit.violations else 0
+        return 1 if audit.violations else 0
 
 
 _NEXT = (
@@ -474,19 +484,3 @@ _NEXT = (
     ("check-config FILE", "what your settings do; see docs/install.md"),
 )
 """Commands to try after the demo, with what each shows."""
-
-
-def _summary(audit: Audit, drained: int, stopped: int, passes: int) -> Iterator[tuple[str, str]]:
-    events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
-    yield "events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"
-    drains = count_of(stopped, "drain")
-    nodes = f"{audit.cordons} cordoned, {drained} of them drained, {drains} stopped"
-    yield "nodes", f"{nodes}; {audit.uncordons} uncordoned"
-    yield (
-        "pods",
-        f"{audit.evictions} evicted; PodDisruptionBudgets refused {count_of(audit.refusals, 'eviction')}",
-    )
-    word = "EXCEEDED" if audit.violations else "never exceeded, checked at every cordon and every eviction"
-    most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
-    yield "budgets", f"{word}; {most}"
-    yield "passes", f"{passes}: one per minute, and one after each change"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -232,25 +232,22 @@ class _Ledger:
 def _held(nodes: list[Node], asked: Asked, ledger: _Ledger) -> Mapping[str, PersonHold]:
     """Return what people hold of these nodes, by name. With --ignore-holds it is only printed."""
     of_many, now, prefix = ledger.holds(), SystemClock().now(), asked.options.prefix
-    found = {
-        node.name: instructions_of(node, prefix, now, of_many).hold or _held_by_others(node, prefix, now)
-        for node in nodes
-    }
-    held = {name: hold for name, hold in found.items() if hold is not None}
+    held: dict[str, PersonHold] = {}
+    for node in nodes:
+        hold = instructions_of(node, prefix, now, of_many).hold
+        # Without one, a hold under the prefix of another installation counts.
+        for other in other_prefixes(node, prefix) if hold is None else ():
+            theirs = instructions_of(node, other, now).hold
+            if theirs is not None:
+                hold = replace(theirs, prefix=other)
+                break
+        if hold is not None:
+            held[node.name] = hold
     if not asked.options.ignore_holds:
         return held
     for name, hold in held.items():
         echo(f"{name}: warning: {hold.words(name)}; it is drained all the same", err=True)
     return {}
-
-
-def _held_by_others(node: Node, prefix: str, now: datetime) -> PersonHold | None:
-    """Return a hold of the node under the prefix of another installation, None if there is none."""
-    for other in other_prefixes(node, prefix):
-        hold = instructions_of(node, other, now).hold
-        if hold is not None:
-            return replace(hold, prefix=other)
-    return None
 
 
 def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
@@ -268,15 +265,21 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[s
         _, seen = _options(asked, cluster, node)
         claimed = claim(node, asked.options.prefix, person(), SystemClock().now(), held.get(node.name))
         taken = claimed.because if isinstance(claimed, ClaimRefused) else ""
-        because = taken or _refusal(seen)
+        count = len(seen.refused)
+        because = taken or (f"{count} pod{'s' if count > 1 else ''} may not be evicted" if count else "")
         if because:
             refused.append({"node": node.name, "because": because})
         if not node.unschedulable and not taken:
             lines.append(f"{node.name}: would be cordoned")
-        lines += _would(node, seen, asked, because)
+        if because:
+            lines.append(f"{node.name}: would not be drained: {because}")
+        evict = "delete" if asked.options.use_delete else "evict"
         for verdict in seen.verdicts:
             namespace, _, name = verdict.pod.partition("/")
             action, reasons = _action(verdict, asked.options), list(verdict.reasons)
+            does = f"not {evict}" if because and action != Action.SKIP else action
+            why = f": {'; '.join(reasons)}" if reasons else ""
+            lines.append(f"{node.name}: would {does} {verdict.pod}{why}")
             pods.append(
                 {
                     "node": node.name,
@@ -296,24 +299,6 @@ def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[s
         for line in (*lines, "dry run: nothing was written"):
             echo(line)
     return 1 if refused else 0
-
-
-def _refusal(seen: Survey) -> str:
-    count = len(seen.refused)
-    return f"{count} pod{'s' if count > 1 else ''} may not be evicted" if count else ""
-
-
-def _would(node: Node, seen: Survey, asked: Asked, refusal: str) -> Iterator[str]:
-    """Yield what a drain would do to each pod of a node, and why it would evict none."""
-    if refusal:
-        yield f"{node.name}: would not be drained: {refusal}"
-    evict = "delete" if asked.options.use_delete else "evict"
-    for verdict in seen.verdicts:
-        action = _action(verdict, asked.options)
-        if action != Action.SKIP and refusal:
-            action = f"not {evict}"
-        because = f": {'; '.join(verdict.reasons)}" if verdict.reasons else ""
-        yield f"{node.name}: would {action} {verdict.pod}{because}"
 
 
 def _action(verdict: PodVerdict, options: DrainOptions) -> str:

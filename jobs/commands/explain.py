@@ -18,7 +18,7 @@ from jobs.runtime.settings_source import SettingsSource, settings_to_show
 from reconciler.calendar.values import near
 from reconciler.kubernetes.events import events_of_pod
 from reconciler.model.errors import ClusterError, Forbidden, NotFound
-from reconciler.model.explanation import Examination, NodeExplanation, PodPast, SeenEvent
+from reconciler.model.explanation import Examination, NodeExplanation, SeenEvent
 from reconciler.model.limits import is_object_name, quoted
 from reconciler.model.problems import PODS
 from reconciler.passes.assess import assess
@@ -80,48 +80,38 @@ def explain(
 
 
 def _explained(name: str, settings: Settings, target: Target) -> Explanation:
-    namespace, slash, pod = name.rpartition("/")
-    if slash and not (is_object_name(namespace) and is_object_name(pod)):
+    namespace, slash, pod_name = name.rpartition("/")
+    if slash and not (is_object_name(namespace) and is_object_name(pod_name)):
         raise NotFound(f"{quoted(name)} is no pod; write NAMESPACE/POD", status=404)
     with connected(target) as connection:
         if not slash:
             examination = examined(connection, target, settings, with_preview=True, also_pods=True)
-            return _of_node(name, examination, settings)
+            (node,) = whole_names([name], {node.name for node in examination.snapshot.nodes})
+            return Explanation(examination.plan, _node(node, examination, settings))
         examination = examined(connection, target, settings, with_preview=True, namespace=namespace)
         if (refused := examination.snapshot.problems.refused.get(PODS)) is not None:
             raise Forbidden(f"{quoted(name)} can't be explained: needs {refused.needs}", needs=refused.needs)
         events: tuple[SeenEvent, ...] = ()
         unseen = ""
         try:
-            events = events_of_pod(connection, namespace, pod)
+            events = events_of_pod(connection, namespace, pod_name)
         except ClusterError as error:
             unseen = f"needs {error.needs}" if error.needs else str(error)
-        past = past_of(examination, namespace, pod, events, unseen)
-        return _of_pod(namespace, pod, examination, settings, past)
 
-
-def _of_node(name: str, examination: Examination, settings: Settings) -> Explanation:
-    names = {node.name for node in examination.snapshot.nodes}
-    (node,) = whole_names([name], names)
-    return Explanation(examination.plan, _node(node, examination, settings))
-
-
-def _of_pod(
-    namespace: str, name: str, examination: Examination, settings: Settings, past: PodPast
-) -> Explanation:
-    pod = find_pod(examination.snapshot, namespace, name)
-    if pod is None:
-        if past.events or past.successors:
-            return Explanation(examination.plan, None, past=past)
-        every = [each for pods in examination.snapshot.pods.values() for each in pods]
-        similar = near(name, sorted(each.name for each in every if each.namespace == namespace))
-        raise NotFound(f"{namespace}/{name}: there is no such pod{similar}", status=404)
-    node = _node(pod.node, examination, settings) if pod.node else None
-    return Explanation(examination.plan, node, explain_pod(pod, node, examination.snapshot), past)
+    snapshot = examination.snapshot
+    past = past_of(examination, namespace, pod_name, events, unseen)
+    pod = find_pod(snapshot, namespace, pod_name)
+    if pod is not None:
+        of_node = _node(pod.node, examination, settings) if pod.node else None
+        return Explanation(examination.plan, of_node, explain_pod(pod, of_node, snapshot), past)
+    if past.events or past.successors:
+        return Explanation(examination.plan, None, past=past)
+    known = [each.name for pods in snapshot.pods.values() for each in pods if each.namespace == namespace]
+    raise NotFound(f"{name}: there is no such pod{near(pod_name, sorted(known))}", status=404)
 
 
 def _node(name: str, examination: Examination, settings: Settings) -> NodeExplanation | None:
-    node = next((one for one in examination.snapshot.nodes if one.name == name), None)
+    node = next((node for node in examination.snapshot.nodes if node.name == name), None)
     if node is None:
         # The node of a pod can be gone while the pod still exists.
         return None

@@ -255,7 +255,15 @@ class Story:
 
 def ended_drains(outcomes: tuple[Outcome, ...], drains: Mapping[str, DrainProgress]) -> tuple[Outcome, ...]:
     """Return the outcomes with what has become of each drain: a pass only knows that it runs."""
-    return tuple(_ended(one, drains.get(one.node)) for one in outcomes)
+    ended = []
+    for outcome in outcomes:
+        drain = drains.get(outcome.node)
+        if outcome.action != DRAIN.name or outcome.result is not Result.RUNNING or drain is None:
+            ended.append(outcome)
+        else:
+            result = _ENDS.get(drain.phase, Result.RUNNING)
+            ended.append(replace(outcome, result=result, detail=drain.error))
+    return tuple(ended)
 
 
 _ENDS = {
@@ -265,12 +273,6 @@ _ENDS = {
     Phase.STOPPED: Result.LATER,
     Phase.NODE_GONE: Result.LATER,
 }
-
-
-def _ended(outcome: Outcome, drain: DrainProgress | None) -> Outcome:
-    if outcome.action != DRAIN.name or outcome.result is not Result.RUNNING or drain is None:
-        return outcome
-    return replace(outcome, result=_ENDS.get(drain.phase, Result.RUNNING), detail=drain.error)
 
 
 def _exit_code(*, failed: bool, struck: bool) -> int:

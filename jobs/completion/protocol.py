@@ -36,8 +36,11 @@ def answer_shell(root: click.Group, instruction: str) -> str:
         return ""
     asked = _SHELLS[shell](root, {}, OWN_NAME, VARIABLE)
     words, incomplete = asked.get_completion_args()
-    found = completions(root, _without_signs(words), incomplete)
-    return "".join(f"{asked.format_completion(one)}\n" for one in found)
+    # Bash takes `--output=json` for three words.
+    before = ["", *words]
+    whole = [word for last, word in zip(before, words, strict=False) if word != "=" or last[:2] != "--"]
+    items = completions(root, whole, incomplete)
+    return "".join(f"{asked.format_completion(item)}\n" for item in items)
 
 
 def answer_kubectl(root: click.Group, arguments: Sequence[str]) -> str:
@@ -46,10 +49,14 @@ def answer_kubectl(root: click.Group, arguments: Sequence[str]) -> str:
     The last of the arguments is the word that is not complete.
     """
     *words, incomplete = arguments or [""]
-    found = completions(root, words, incomplete)
-    kinds = {one.type for one in found}
+    items = completions(root, words, incomplete)
+    kinds = {item.type for item in items}
     directive = _DEFAULT if "file" in kinds else _FOLDERS if "dir" in kinds else _NO_FILES
-    lines = [_line(one) for one in found if one.type == "plain"]
+    lines = []
+    for item in items:
+        if item.type == "plain":
+            does = f"\t{in_own_words(' '.join(item.help.split()))}" if item.help else ""
+            lines.append(f"{item.value}{does}")
     return "\n".join([*lines, f":{directive}"]) + "\n"
 
 
@@ -60,18 +67,6 @@ def completions(root: click.Group, words: Sequence[str], incomplete: str) -> lis
             return ShellComplete(root, {}, called(), "").get_completions([*words], incomplete)
     except Exception:  # noqa: BLE001 - an error would stand in the line that the person types
         return []
-
-
-def _without_signs(words: Sequence[str]) -> list[str]:
-    """Return the words as the program gets them: bash takes `--output=json` for three words."""
-    before = ["", *words]
-    return [word for last, word in zip(before, words, strict=False) if word != "=" or last[:2] != "--"]
-
-
-def _line(item: CompletionItem[str]) -> str:
-    if not item.help:
-        return str(item.value)
-    return f"{item.value}\t{in_own_words(' '.join(item.help.split()))}"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from reconciler.calendar.occurrences import Cron, Times
 from reconciler.calendar.values import Limit, format_duration, format_local, in_zone, parse_moment, to_utc
-from reconciler.calendar.windows import Calendar, Interval, NotAllowed
+from reconciler.calendar.windows import Calendar, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.hooks import HookStep
 from reconciler.model.limits import count_of
@@ -74,7 +74,19 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield from changed or ["  nothing"]
     yield ""
     yield "Windows"
-    yield from _windows(settings)
+    calendar = settings.calendar
+    for window in calendar.windows:
+        yield f"  {_named(window.name, window.times)}{for_nodes(window.selector)}."
+    if not calendar.windows:
+        but = ", but those that are not allowed" if calendar.not_allowed else ""
+        yield f"  No windows: drains may start at any time{but}."
+    elif not any(window.selector.selects_all for window in calendar.windows):
+        yield "  On nodes without a window: at any time."
+    for freeze in calendar.not_allowed:
+        why = f", {freeze.reason}" if freeze.reason else ""
+        beaten = "even at a deadline" if freeze.absolute else "except at a deadline"
+        named = _named(freeze.name, freeze.times)
+        yield f"  Not allowed: {named}{why}{for_nodes(freeze.selector)}; {beaten}."
     yield ""
     yield "Draining"
     drain = settings.drain
@@ -86,7 +98,20 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield f"  Cordons of {', '.join(settings.adopt)} are adopted."
     yield ""
     yield "Budget"
-    yield from _budget(settings)
+    budget = settings.budget
+    yield f"  At most {_limit(budget.max_unavailable)} out of service at once, for any reason."
+    for limit, place in ((budget.per_zone, "zone"), (budget.per_pool, "node pool")):
+        if limit is not None:
+            yield f"  In each {place}, at most {_limit(limit)}."
+    if budget.spacing > timedelta():
+        yield f"  At least {format_duration(budget.spacing)} between the starts of two drains."
+    if budget.exempt:
+        yield f"  Nodes with {', '.join(budget.exempt)} never wait for a place, but count."
+    yield "  A node whose maintenance the platform has started waits for no place, but counts."
+    held = [f"NotReady for more than {format_duration(budget.ignore.not_ready_for)}"]
+    if budget.ignore.quarantined:
+        held.append("quarantined")
+    yield f"  Nodes {' or '.join(held)} hold no place."
     hooks = list(_hooks(settings))
     if hooks:
         yield ""
@@ -188,43 +213,10 @@ def _when(policy: EventPolicy, calendar: Calendar, *, condition: bool) -> str:
     return f"inside a window that opens before the deadline, else at the deadline, {lead}"
 
 
-def _windows(settings: Settings) -> Iterator[str]:
-    calendar = settings.calendar
-    for window in calendar.windows:
-        yield f"  {_named(window.name, window.times)}{for_nodes(window.selector)}."
-    if not calendar.windows:
-        but = ", but those that are not allowed" if calendar.not_allowed else ""
-        yield f"  No windows: drains may start at any time{but}."
-    elif not any(window.selector.selects_all for window in calendar.windows):
-        yield "  On nodes without a window: at any time."
-    for freeze in calendar.not_allowed:
-        why = f", {freeze.reason}" if freeze.reason else ""
-        beaten = "even at a deadline" if freeze.absolute else "except at a deadline"
-        named = _named(freeze.name, freeze.times)
-        yield f"  Not allowed: {named}{why}{for_nodes(freeze.selector)}; {beaten}."
-
-
 def _named(name: str, times: Times) -> str:
     """Return a rule with its times, those of a cron schedule by the days of the week as well."""
     words, days = str(times), times.days if isinstance(times, Cron) else ""
     return f"{name if name == words else f'{name}: {words}'}{f' ({days})' if days else ''}"
-
-
-def _budget(settings: Settings) -> Iterator[str]:
-    budget = settings.budget
-    yield f"  At most {_limit(budget.max_unavailable)} out of service at once, for any reason."
-    for limit, place in ((budget.per_zone, "zone"), (budget.per_pool, "node pool")):
-        if limit is not None:
-            yield f"  In each {place}, at most {_limit(limit)}."
-    if budget.spacing > timedelta():
-        yield f"  At least {format_duration(budget.spacing)} between the starts of two drains."
-    if budget.exempt:
-        yield f"  Nodes with {', '.join(budget.exempt)} never wait for a place, but count."
-    yield "  A node whose maintenance the platform has started waits for no place, but counts."
-    held = [f"NotReady for more than {format_duration(budget.ignore.not_ready_for)}"]
-    if budget.ignore.quarantined:
-        held.append("quarantined")
-    yield f"  Nodes {' or '.join(held)} hold no place."
 
 
 def _hooks(settings: Settings) -> Iterator[str]:
@@ -307,6 +299,21 @@ def windows_as_data(
     """
     openness = settings.calendar.at(now, labels)
     openings = settings.calendar.openings(now, labels, count=count)
+    intervals: list[IntervalWords] = []
+    for interval in settings.calendar.intervals(now, labels, now + FORTNIGHT):
+        freeze = interval.rule if isinstance(interval.rule, NotAllowed) else None
+        intervals.append(
+            {
+                "start": to_text(interval.start),
+                "end": to_text(interval.end) if interval.end else None,
+                "use": "windows" if freeze is None else "notAllowed",
+                "name": interval.rule.name,
+                "nodes": str(interval.rule.selector),
+                "reason": freeze.reason if freeze else "",
+                "absolute": freeze.absolute if freeze else False,
+                "summary": interval.said,
+            }
+        )
     return {
         "at": to_text(now),
         "open": openness.open,
@@ -324,22 +331,7 @@ def windows_as_data(
             }
             for opening in openings
         ],
-        "intervals": [_interval(one) for one in settings.calendar.intervals(now, labels, now + FORTNIGHT)],
-    }
-
-
-def _interval(interval: Interval) -> IntervalWords:
-    rule = interval.rule
-    freeze = rule if isinstance(rule, NotAllowed) else None
-    return {
-        "start": to_text(interval.start),
-        "end": to_text(interval.end) if interval.end else None,
-        "use": "windows" if freeze is None else "notAllowed",
-        "name": rule.name,
-        "nodes": str(rule.selector),
-        "reason": freeze.reason if freeze else "",
-        "absolute": freeze.absolute if freeze else False,
-        "summary": interval.said,
+        "intervals": intervals,
     }
 
 

@@ -117,7 +117,9 @@ def _words(details: ErrorDetails, path: Path, known_at: Known, of_features: bool
         case "missing":
             return "is missing"
         case "enum" | "literal_error":
-            words = _choices(details)
+            # The text of pydantic is `'Observe', 'Enforce' or 'Finish'`.
+            expected = str((details.get("ctx") or {}).get("expected", ""))
+            words = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
             return f"{literal(given)} is not one of {', '.join(words)}{near(str(given), words)}"
         case "bool_type":
             meant = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
@@ -138,12 +140,6 @@ def _words(details: ErrorDetails, path: Path, known_at: Known, of_features: bool
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{literal(given)} is not a mapping of keys to values"
     return details["msg"]
-
-
-def _choices(details: ErrorDetails) -> list[str]:
-    """Return the choices in pydantic's text `'Observe', 'Enforce' or 'Finish'`."""
-    expected = str((details.get("ctx") or {}).get("expected", ""))
-    return [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
 
 
 class Key(Struct, frozen=True):
