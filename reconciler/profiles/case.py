@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent, Reading, Signal
+from reconciler.model.event import REQUEST, Answer, Kind, MaintenanceEvent
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import to_text
 from reconciler.model.plan import JudgedEvent
@@ -103,12 +103,18 @@ def is_silent(known: KnownEvent, source: str, assessment: NodeAssessment, switch
     readings = [one for one in assessment.readings if one.source == source]
     if not readings:
         return switched_on(source)
-    return any(
-        one.answer is Answer.UNKNOWN
-        or any(_may_mean(signal, known) for signal in one.signals)
-        or _hides(one, known)
-        for one in readings
-    )
+    for reading in readings:
+        if reading.answer is Answer.UNKNOWN:
+            return True
+        for signal in reading.signals:
+            nameless = not signal.id or not known.ids
+            unread = signal.kind is Kind.UNKNOWN and not signal.condition
+            if unread and not known.condition and nameless:
+                return True
+        shown = any(same_event(identity(signal), known) for signal in reading.signals)
+        if reading.tells_one and reading.signals and not shown:
+            return True
+    return False
 
 
 def may_be_hidden(known: KnownEvent, assessment: NodeAssessment, switched_on: SwitchedOn) -> bool:
@@ -123,16 +129,6 @@ def unreported(
     absent = [old for old in record.events if not any(old.matches(event.event) for event in judged)]
     hidden = tuple(old for old in absent if may_be_hidden(old, assessment, switched_on))
     return hidden, tuple(old for old in absent if old not in hidden)
-
-
-def _hides(reading: Reading, known: KnownEvent) -> bool:
-    shown = reading.signals
-    return reading.tells_one and bool(shown) and not any(same_event(identity(one), known) for one in shown)
-
-
-def _may_mean(signal: Signal, known: KnownEvent) -> bool:
-    nameless = not signal.id or not known.ids
-    return signal.kind is Kind.UNKNOWN and not signal.condition and not known.condition and nameless
 
 
 def known(event: MaintenanceEvent) -> KnownEvent:
@@ -175,21 +171,12 @@ def updated(
             fresh.append(old)
     quiet = (record.quiet_since or now.replace(microsecond=0)) if case.quiet else None
     # The last events stay on record until the case is closed: people ask why a node is still cordoned.
-    events = record.events if case.over else _unique(fresh)
-    return replace(record, events=events, quiet_since=quiet)
-
-
-def _unique(events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
-    def key(one: KnownEvent) -> tuple[Kind, tuple[str, ...], str, bool]:
-        return (one.kind, one.ids, str(one.not_before), one.waits)
-
-    return tuple(sorted(dict.fromkeys(events), key=key))
-
-
-def without_new(fresh: CaseRecord, before: CaseRecord) -> CaseRecord:
-    """Return the fresh record with only the events that the earlier record had."""
-    kept = tuple(one for one in fresh.events if any(old.matches(one) for old in before.events))
-    return replace(fresh, events=kept)
+    if case.over:
+        return replace(record, quiet_since=quiet)
+    events = sorted(
+        dict.fromkeys(fresh), key=lambda event: (event.kind, event.ids, str(event.not_before), event.waits)
+    )
+    return replace(record, events=tuple(events), quiet_since=quiet)
 
 
 def covers(record: CaseRecord, event: MaintenanceEvent) -> bool:

@@ -40,6 +40,13 @@ def drain_options(events: Iterable[KnownEvent], settings: Settings, policies: No
     found = (policies[event.kind, event.condition] for event in known)
     meant = [policy for policy in found if policy is not None]
     drain = settings.drain
+
+    def remedy(field: str) -> str:
+        setting = evicting_setting(known, policies, field)
+        if not setting:
+            return "it stays, because the settings have no policy for an event of the node"
+        return f"to evict it, set {setting}"
+
     return DrainOptions(
         ignore_daemonsets=drain.ignore_daemon_sets,
         evict_empty_dir=any(policy.empty_dir is Treatment.EVICT for policy in meant),
@@ -47,20 +54,10 @@ def drain_options(events: Iterable[KnownEvent], settings: Settings, policies: No
         grace=Grace(longest=drain.max_grace_period),
         rules=pod_rules(settings),
         prefix=settings.keys.prefix,
-        refusals=_refusals(known, policies),
-    )
-
-
-def _refusals(events: tuple[KnownEvent, ...], policies: NodePolicies) -> Refusals:
-    def remedy(field: str) -> str:
-        setting = evicting_setting(events, policies, field)
-        if not setting:
-            return "it stays, because the settings have no policy for an event of the node"
-        return f"to evict it, set {setting}"
-
-    return Refusals(
-        empty_dir=f"has local storage ({remedy('empty_dir')})",
-        unmanaged=f"has no controller ({remedy('unmanaged_pods')})",
+        refusals=Refusals(
+            empty_dir=f"has local storage ({remedy('empty_dir')})",
+            unmanaged=f"has no controller ({remedy('unmanaged_pods')})",
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
@@ -178,27 +178,23 @@ def follow_drain(
 
 def _unattended(node: NodeFacts, record: CaseRecord, context: PassContext) -> tuple[Hold, ...]:
     """Return the hold that names the silent sources and how to end the case; empty if no source is silent."""
-    found = tuple(_silent(node, record, context))
-    if not found:
-        return ()
-    reason = f"nothing may report the end of the maintenance ({'; '.join(found)})"
-    remedy = f"if it is over, run {context.keys.release(node.name)}"
-    return (END_REPORTED.on(node.name, f"{reason}; {remedy}"),)
-
-
-def _silent(node: NodeFacts, record: CaseRecord, context: PassContext) -> Iterator[str]:
-    """Yield each source of the case's events that nothing updates any more, with the reason."""
+    silent: list[str] = []
     for source in sorted({source for event in record.events for source in event.sources}):
         if source not in context.reading_names:
             continue
         readings = [reading for reading in node.assessment.readings if reading.source == source]
         if not readings:
-            yield f"{source} reports nothing about the node any more"
+            silent.append(f"{source} reports nothing about the node any more")
         for reading in readings:
             if not reading.installed:
-                yield f"{source}: {reading.because}"
+                silent.append(f"{source}: {reading.because}")
             elif reading.abandoned and reading.answer is Answer.EVENT:
-                yield f"{source}: {reading.abandoned}"
+                silent.append(f"{source}: {reading.abandoned}")
+    if not silent:
+        return ()
+    reason = f"nothing may report the end of the maintenance ({'; '.join(silent)})"
+    remedy = f"if it is over, run {context.keys.release(node.name)}"
+    return (END_REPORTED.on(node.name, f"{reason}; {remedy}"),)
 
 
 def followed(

@@ -8,7 +8,7 @@ Unknown is not healthy, so a case whose sources are gone never ends by itself: a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from reconciler.drain.filters import Survey, survey
@@ -19,7 +19,7 @@ from reconciler.model.case_outcome import counted, struck_by, unbegun
 from reconciler.model.drains import Blocker, Comebacks, Coming, DrainOptions, DrainProgress, WaitLimit, coming
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import Hold, Notice, NoticeType
+from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.record import (
     CaseFacts,
     CaseRecord,
@@ -106,13 +106,12 @@ def with_starts(
     shown = (*view.present, *left)
     present = [(judged.event, cases.known(judged.event)) for judged in shown if judged.asks or asked]
     events = (*record.events, *(seen for _, seen in present))
-    pods = _pods_to_go(record, events, node, context)
-    starts = [_recounted(start, record, pods) for start in facts.starts]
+    fresh: list[tuple[KnownEvent, datetime]] = []
     for reported, seen in present:
         # The record still has the date, which Azure empties at the start.
         event = next((old for old in record.events if old.matches(reported)), seen)
         if reported.started and facts.start_of(event) is None and facts.start_of(seen) is None:
-            starts.append(PlatformStart(event, context.second, pods))
+            fresh.append((event, context.second))
     meanwhile = [
         (old, old.not_before)
         for old in node.gone
@@ -122,14 +121,42 @@ def with_starts(
         down = node.read.ready_changed or context.second
         taking = cases.taking(events, record.quiet_since)
         meanwhile += [(old, max(date, down)) for old, date in taking if date <= context.now]
+    karpenter = context.settings.coexist.karpenter
     for old, at in meanwhile:
-        noted = any(start.event.matches(old) for start in starts)
-        if noted or not old.reports_start or _is_left(old, node, context):
+        noted = (*(start.event for start in facts.starts), *(event for event, _ in fresh))
+        if not old.reports_start or any(event.matches(old) for event in noted):
             continue
-        starts.append(PlatformStart(old, at, pods))
+        # What the settings ignore, or leave to another tool, is not ours to miss.
+        policy = node.policies[old.kind, old.condition]
+        if policy is None or not policy.drain or karpenter.leaves(old, node.read):
+            continue
+        if not (old.kind.is_pause and context.snapshot.remediator.on_freeze):
+            fresh.append((old, at))
+    if not fresh and all(start.pods is not None for start in facts.starts):
+        return record
+
+    # The pods on the node that a drain for these events has to evict, as far as they were read.
+    unread = context.snapshot.problems.namespaces or node.name not in context.snapshot.pods
+    drained = context.snapshot.drains.get(node.name)
+    found = None if unread else left_by_case(record, events, node, drained, context)
+    pods = None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
+    if record.drain is not None and record.drain.done is not None and node.read.unschedulable:
+        pods = 0
+    # Where pods could not be counted at the start, today's count is the next best, unless a drain emptied
+    # the node since.
+    emptied = not pods and record.drain is not None
+    starts = [
+        start if start.pods is not None or emptied else replace(start, pods=pods) for start in facts.starts
+    ]
+    starts += [PlatformStart(event, at, pods) for event, at in fresh]
     if tuple(starts) == facts.starts:
         return record
-    starts = _with_met(starts, _survey(record, events, node, context), context)
+    struck = [start for start in starts if start.pods]
+    if found is not None and struck and not any(start.met for start in starts):
+        budgets = BudgetIndex(context.snapshot.for_settings.ahead.budgets or ())
+        names = whose([each.pod for each in (*found.to_go, *found.waiting)], budgets)
+        first, met = min(struck, key=lambda start: start.at), limits.text(names, _LONGEST_NAMES)
+        starts = [replace(start, met=met) if start is first else start for start in starts]
     kept = tuple(starts) if len(starts) <= limits.EVENTS else (*starts[:1], *starts[1 - limits.EVENTS :])
     known = record.events or tuple(dict.fromkeys(events))
     return replace(record, events=known, facts=replace(facts, starts=kept))
@@ -160,7 +187,30 @@ def tell(decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
             warnings = (WILL_BE_MISSED, NO_LONGER_MISSED)
             warned = tuple(reason for reason in case.facts.warned if reason not in warnings)
             case = replace(case, facts=replace(case.facts, warned=warned, will_be_missed=forecast))
-    notices = [*_warnings(case, node, decision.holds, context)]
+    notices: list[Notice] = []
+    held = "; ".join(
+        f"{hold.code}: {hold.reason[:_LONGEST_REASON]}" for hold in decision.holds[:_NAMED_AT_MOST]
+    )
+    late_since, missed = case.facts.deadline_passed, struck_by(case)
+    if late_since is not None:
+        names = ", ".join(
+            f"{event.condition or event.kind} (not before {to_text(event.not_before)})"
+            if event.not_before
+            else event.condition or event.kind
+            for event in case.events
+        )
+        message = f"{names or 'its event'}: {unbegun(case)}"
+        message = f"{message}: {held}" if held else message
+        notices.append(Notice(DEADLINE_PASSED, message, NoticeType.WARNING, once=to_text(late_since)))
+    if missed is not None:
+        name = missed.event.condition or missed.event.kind
+        # What held it holds nothing any more, once the platform has started.
+        by = f"held by {held}" if held else unbegun(case) if late_since is not None else ""
+        message = (
+            f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods, missed.met)}"
+        )
+        message = f"{message}; {by}" if by else message
+        notices.append(Notice(MISSED, message, NoticeType.WARNING, once=to_text(missed.at)))
     planned = decision.schedule
     if not ends and forecast is not None and planned is not None:
         once = f"{to_text(forecast.since)} {forecast.cause}"
@@ -188,22 +238,6 @@ def tell(decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
     if pending or fresh:
         warned = tuple(dict.fromkeys((*case.facts.warned, *(each.reason for each in (*pending, *fresh)))))
         decision.noted = replace(case, facts=replace(case.facts, warned=warned))
-
-
-def _is_left(old: KnownEvent, node: NodeFacts, context: PassContext) -> bool:
-    """Whether the settings ignore the event, or leave it to another tool: it is not ours to miss."""
-    policy = node.policies[old.kind, old.condition]
-    if policy is None or not policy.drain:
-        return True
-    to_karpenter = context.settings.coexist.karpenter.leaves(old, node.read)
-    return to_karpenter or (old.kind.is_pause and context.snapshot.remediator.on_freeze)
-
-
-def _recounted(start: PlatformStart, record: CaseRecord, pods: int | None) -> PlatformStart:
-    """Return a start whose pods could not be counted with today's count, unless a drain emptied the node."""
-    if start.pods is not None or (not pods and record.drain is not None):
-        return start
-    return replace(start, pods=pods)
 
 
 def left_by_case(
@@ -234,36 +268,6 @@ def pods_staying(
     if found is None or unread:
         return (), unread or "they were not read"
     return (*found.kept, *found.spared), ""
-
-
-def _survey(
-    record: CaseRecord, events: Iterable[KnownEvent], node: NodeFacts, context: PassContext
-) -> Survey | None:
-    if context.snapshot.problems.namespaces or node.name not in context.snapshot.pods:
-        return None
-    return left_by_case(record, events, node, context.snapshot.drains.get(node.name), context)
-
-
-def _pods_to_go(
-    record: CaseRecord, events: Iterable[KnownEvent], node: NodeFacts, context: PassContext
-) -> int | None:
-    """Return how many pods are on the node that a drain for these events has to evict, None if unknown."""
-    if record.drain is not None and record.drain.done is not None and node.read.unschedulable:
-        return 0
-    found = _survey(record, events, node, context)
-    return None if found is None else len(found.to_go) + len(found.waiting) + len(found.refused)
-
-
-def _with_met(starts: list[PlatformStart], found: Survey | None, context: PassContext) -> list[PlatformStart]:
-    """Return the starts with the names of the pods that the first of them met, if that is new."""
-    struck = [start for start in starts if start.pods]
-    if found is None or not struck or any(start.met for start in starts):
-        return starts
-    first = min(struck, key=lambda start: start.at)
-    budgets = BudgetIndex(context.snapshot.for_settings.ahead.budgets or ())
-    names = whose([each.pod for each in (*found.to_go, *found.waiting)], budgets)
-    met = limits.text(names, _LONGEST_NAMES)
-    return [replace(start, met=met) if start is first else start for start in starts]
 
 
 def _with_times(
@@ -341,32 +345,3 @@ def _forecast(decision: CaseDecision, node: NodeFacts, context: PassContext) -> 
     left = max((latest or context.second) - context.second, timedelta())
     warns = context.second + min(WARNED_AFTER, left / 3)
     return Forecast(planned.cause, context.second, warns.replace(microsecond=0))
-
-
-def _warnings(
-    record: CaseRecord, node: NodeFacts, holds: Sequence[Hold], context: PassContext
-) -> Iterator[Notice]:
-    facts = record.facts
-    why = "; ".join(f"{hold.code}: {hold.reason[:_LONGEST_REASON]}" for hold in holds[:_NAMED_AT_MOST])
-    if facts.deadline_passed is not None:
-        names = ", ".join(_dated(event) for event in record.events) or "its event"
-        message = f"{names}: {unbegun(record)}"
-        yield _warning(DEADLINE_PASSED, f"{message}: {why}" if why else message, facts.deadline_passed)
-    missed = struck_by(record)
-    if missed is not None:
-        name = missed.event.condition or missed.event.kind
-        message = (
-            f"the platform started {name} at {to_text(missed.at)} while {counted(missed.pods, missed.met)}"
-        )
-        # What held it holds nothing any more, once the platform has started.
-        held = f"held by {why}" if why else unbegun(record) if facts.deadline_passed is not None else ""
-        yield _warning(MISSED, f"{message}; {held}" if held else message, missed.at)
-
-
-def _warning(reason: str, message: str, since: datetime) -> Notice:
-    return Notice(reason, message, NoticeType.WARNING, once=to_text(since))
-
-
-def _dated(event: KnownEvent) -> str:
-    name = event.condition or event.kind.value
-    return f"{name} (not before {to_text(event.not_before)})" if event.not_before else name

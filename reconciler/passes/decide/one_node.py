@@ -27,7 +27,7 @@ from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
 from reconciler.profiles.situation import Situation
-from reconciler.profiles.state_machine import Walk, builtin, walk
+from reconciler.profiles.state_machine import builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.starts.answer import as_decided, beside_mate, wait_of_own_node
 from reconciler.starts.budget import pool_of
@@ -84,31 +84,63 @@ def _leave(
 
 def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts: Parts) -> NodePlan:
     """Return the plan of one node; add the places and slots that it takes to `progress`."""
-    read, snapshot = node.read, context.snapshot
+    read, snapshot, settings, now = node.read, context.snapshot, context.settings, context.now
+    own_node, prefix = read.name == snapshot.itself.node, settings.keys.prefix
+
+    # A node that is not ours to change: what we have on it is taken back.
     if node.untouched is not None:
-        return _untouched(node, node.untouched, context, parts)
+        drained = snapshot.drains.get(read.name)
+        # Nodes that AKS manages itself deny every change.
+        has_left = not settings.manages(read.labels) and HOSTED_LABEL not in read.labels
+        left = parts.taken_back(read, prefix, has_left=has_left)
+        write = node_write(read, prefix, labels=left.labels, annotations=left.annotations)
+        todo = Actions(
+            write=write if left.labels or left.annotations else None,
+            stop_drain=running(drained),
+            publications=left.writes,
+        )
+        decision = CaseDecision(node.state, node.case, (node.untouched,), progress=drained)
+        return node_plan(decision, node, todo, context)
+
+    # Its planned start. A node that was to start now with another one starts at its own time without that.
     schedule = progress.schedules.get(read.name)
     if schedule is not None and schedule.with_node:
         mate = progress.plans.get(schedule.with_node)
         begun = mate is not None and mate.drain_begins
-        schedule, judged = beside_mate(schedule, node.judged, begun=begun, now=context.now)
+        schedule, judged = beside_mate(schedule, node.judged, begun=begun, now=now)
         node = replace(node, judged=judged)
-    record, view = _case_now(node, context)
+
+    # The case with what its events say in this pass.
+    switched_on, judged = context.reading_names.__contains__, node.current
+    adopted = node.case.cordon.adopted or is_adoptable(read, settings)
+    record = cases.without_ended_dismissals(node.case, node.judged, node.assessment, switched_on)
+    view = cases.view(record, judged, node.assessment, switched_on, now, adopted=adopted)
+    if record.open or any(event.asks and event.starts for event in judged):
+        fresh = cases.updated(record, view, node.assessment, switched_on, context.fastest)
+        if record.state is State.IN_MAINTENANCE and not read.unschedulable:
+            # A person who uncordoned the node did not know of an event that appears in the same pass.
+            was_known = [event for event in fresh.events if any(old.matches(event) for old in record.events)]
+            fresh = replace(fresh, events=tuple(was_known))
+        record = fresh
+    if record.asked:
+        record = cases.without_ended_requests(record)
+    record = with_starts(record, view, node, context)
+
+    # What the checks read, and which steps they let the node take.
     machine = snapshot.for_settings.machines.get(read.name)
     key = pool_key(machine)
     before_us = progress.pools.get(key, "") if key is not None else ""
     staying, pods_unknown = pods_staying(node, record, context) if machine is not None else ((), "")
-    own_node = read.name == snapshot.itself.node
     goes_last = wait_of_own_node(progress.undrained, progress.stuck_at) if own_node else None
     situation = Situation(
         node=read,
         record=record,
-        judged=node.current,
+        judged=judged,
         case=view,
-        settings=context.settings,
+        settings=settings,
         places=progress.places,
         ledger=progress.ledger,
-        now=context.now,
+        now=now,
         own_node=own_node,
         schedule=schedule,
         goes_last=goes_last,
@@ -122,21 +154,33 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     for decider in progress.deciders:
         node, situation = decider.decide(node, situation, context)
     walked = walk(_PROFILE, situation, CHECKS)
-    spaced = _account(read, walked, situation, context, progress)
-    if not any(step.drains for step in walked.transitions):
+    steps, effects = walked.transitions, walked.effects
+
+    # The place, the machine and the start that these steps take from the nodes that come later.
+    for task in effects.tasks:
+        if isinstance(task, ScaleUp) and key is not None:
+            progress.pools = {**progress.pools, key: read.name}
+        if isinstance(task, Remove):
+            fleet = [other for other in snapshot.every_node() if settings.in_fleet(other.labels)]
+            gone = _gone_by_us(read, task, effects.record, fleet, progress.ledger.replaced, now)
+            progress.ledger = replace(progress.ledger, replaced=gone)
+    if any(step.begins for step in steps):
+        progress.places = progress.places.take(read, "ours, starting")
+    # A node that is drained again, for another event, has had its start. Starts that wait for no spacing
+    # delay no others: spot VMs that go all the time would stop them.
+    first = situation.record.drain is None and effects.record.drain is not None
+    spaced = first and settings.budget.spacing > timedelta()
+    spaced = spaced and not has_come(situation.start.exempt.spacing, now)
+    if spaced:
+        last_start = context.fastest.replace(microsecond=0)
+        progress.ledger = replace(progress.ledger, last_start=last_start, unread="")
+    if not any(step.drains for step in steps):
         in_maintenance = walked.state is State.IN_MAINTENANCE
         holds = [hold for hold in walked.holds if not in_maintenance or hold.code in _START_CHECKS]
-        schedule = as_decided(schedule, holds, context.now)
+        schedule = as_decided(schedule, holds, now)
+
     decision = CaseDecision(
-        walked.state,
-        walked.effects.record,
-        walked.holds,
-        record,
-        view,
-        walked.answers,
-        walked.transitions,
-        walked.effects,
-        schedule,
+        walked.state, effects.record, walked.holds, record, view, walked.answers, steps, effects, schedule
     )
     follow_drain(decision, node, walked.alone, context, progress)
     if decision.drain is not None:
@@ -148,72 +192,6 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     for decider in progress.deciders:
         decider.note(node, progress)
     return plan
-
-
-def _case_now(node: NodeFacts, context: PassContext) -> tuple[CaseRecord, cases.CaseView]:
-    """Return the case with what its events say in this pass, and the view of these events."""
-    switched_on, judged = context.reading_names.__contains__, node.current
-    adopted = node.case.cordon.adopted or is_adoptable(node.read, context.settings)
-    record = cases.without_ended_dismissals(node.case, node.judged, node.assessment, switched_on)
-    view = cases.view(record, judged, node.assessment, switched_on, context.now, adopted=adopted)
-    begun = record.state is State.IN_MAINTENANCE
-    # A person who uncordoned the node did not know of an event that appears in the same pass.
-    opened = begun and not node.read.unschedulable
-    if record.open or any(event.asks and event.starts for event in judged):
-        fresh = cases.updated(record, view, node.assessment, switched_on, context.fastest)
-        record = cases.without_new(fresh, record) if opened else fresh
-    if record.asked:
-        record = cases.without_ended_requests(record)
-    return with_starts(record, view, node, context), view
-
-
-def _untouched(node: NodeFacts, because: Hold, context: PassContext, parts: Parts) -> NodePlan:
-    """Return the plan of a node that is not ours to change: what we have on it is taken back."""
-    read, settings = node.read, context.settings
-    drained = context.snapshot.drains.get(read.name)
-    prefix = settings.keys.prefix
-    # Nodes that AKS manages itself deny every change.
-    has_left = not settings.manages(read.labels) and HOSTED_LABEL not in read.labels
-    signs = parts.taken_back(read, prefix, has_left=has_left)
-    write = node_write(read, prefix, labels=signs.labels, annotations=signs.annotations)
-    todo = Actions(
-        write=write if signs.labels or signs.annotations else None,
-        stop_drain=running(drained),
-        publications=signs.writes,
-    )
-    decision = CaseDecision(node.state, node.case, (because,), progress=drained)
-    return node_plan(decision, node, todo, context)
-
-
-def _account(
-    node: Node, walked: Walk, situation: Situation, context: PassContext, progress: Progress
-) -> bool:
-    """Add to `progress` the place, the machine and the start that the steps of a node take.
-
-    Return whether the ledger notes the start.
-    """
-    settings = context.settings
-    key = pool_key(situation.machine)
-    for task in walked.effects.tasks:
-        if isinstance(task, ScaleUp) and key is not None:
-            progress.pools = {**progress.pools, key: node.name}
-        if isinstance(task, Remove):
-            fleet = [other for other in context.snapshot.every_node() if settings.in_fleet(other.labels)]
-            ledger, record = progress.ledger, walked.effects.record
-            gone = _gone_by_us(node, task, record, fleet, ledger.replaced, context.now)
-            progress.ledger = replace(ledger, replaced=gone)
-    if any(step.begins for step in walked.transitions):
-        progress.places = progress.places.take(node, "ours, starting")
-    # A node that is drained again, for another event, has had its start.
-    first = situation.record.drain is None and walked.effects.record.drain is not None
-    # Starts that wait for no spacing delay no others: spot VMs that go all the time would stop them.
-    counts = not has_come(situation.start.exempt.spacing, context.now)
-    spaced = first and counts and settings.budget.spacing > timedelta()
-    if spaced:
-        progress.ledger = replace(
-            progress.ledger, last_start=context.fastest.replace(microsecond=0), unread=""
-        )
-    return spaced
 
 
 def _gone_by_us(

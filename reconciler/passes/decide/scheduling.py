@@ -8,7 +8,6 @@ from functools import partial
 
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.event import Kind, MaintenanceEvent
-from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
@@ -38,43 +37,34 @@ def schedules(
     seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext
 ) -> Mapping[str, CaseSchedule]:
     """Return the schedule of each node with a case; one whose data ends in an error is one of the faults."""
-    found = _schedules(seen, places, ledger, context)
-    if context.settings.mode is Mode.OBSERVE:
+    faults, mode, waiting = context.faults, context.settings.mode, dict[str, Case]()
+    found: dict[str, CaseSchedule] = {}
+    for node in seen:
+        if node.problem or node.untouched is not None:
+            continue
+        work = partial(_case, node, places, context)
+        case = faults.of(node.name, "its start is not planned", work, None)
+        if isinstance(case, Case):
+            waiting[node.name] = case
+        elif case is not None:
+            found[node.name] = case
+    if mode is Mode.FINISH:
+        found |= {name: _unstarted(case) for name, case in waiting.items()}
+    elif waiting:
+        limits = _limits(seen, waiting, places, ledger, context)
+        placed = Scheduler(limits, context.now).run(waiting.values())
+        reasons = Reasons(limits, placed, context.now)
+        until = forecast_until(limits, placed, context.now)
+        found |= {
+            name: replace(reasons.schedule(place), forecast_until=until) for name, place in placed.items()
+        }
+    if mode is Mode.OBSERVE:
         # Nobody brings back a node that is in maintenance.
         return {
             name: replace(schedule, observed=True, ends=None if schedule.started else schedule.ends)
             for name, schedule in found.items()
         }
     return found
-
-
-def _schedules(
-    seen: Sequence[NodeFacts], places: DisruptionBudget, ledger: Ledger, context: PassContext
-) -> Mapping[str, CaseSchedule]:
-    faults, waiting = context.faults, dict[str, Case]()
-    found: dict[str, CaseSchedule] = {}
-    what = "its start is not planned"
-    for node in seen:
-        name = node.name
-        if node.problem or node.untouched is not None:
-            continue
-        case = faults.of(name, what, partial(_case, node, places, context), None)
-        if case is not None:
-            waiting[name] = case
-            continue
-        shown = faults.of(name, what, partial(_without_start, node, context), None)
-        if shown is not None:
-            found[name] = shown
-    if not waiting:
-        return found
-    if context.settings.mode is Mode.FINISH:
-        return {**found, **{name: _unstarted(case) for name, case in waiting.items()}}
-    limits = _limits(seen, waiting, places, ledger, context)
-    placed = Scheduler(limits, context.now).run(waiting.values())
-    reasons = Reasons(limits, placed, context.now)
-    until = forecast_until(limits, placed, context.now)
-    planned = {name: replace(reasons.schedule(place), forecast_until=until) for name, place in placed.items()}
-    return {**found, **planned}
 
 
 def _unstarted(case: Case) -> CaseSchedule:
@@ -95,9 +85,24 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
     drain = node.case.drain
     if node.case.state is State.IN_MAINTENANCE and drain is not None:
         covered = [judged for judged in node.judged if cases.covers(node.case, judged.event)]
-        latest, hold = _deadline(node), node.instructions.hold
+        deadlines = [judged.deadline or _recorded_deadline(node, judged) for judged in covered]
+        latest = min((deadline for deadline in deadlines if deadline is not None), default=None)
+        hold = node.instructions.hold
         if drain.done is None and hold is not None and hold.stops:
-            return _stopped(node, hold, CaseSchedule(drain.since, latest, started=True))
+            # A drain that a person has stopped is late if the hold ends after the date.
+            dates = (_date(node, judged.event) for judged in covered)
+            date = min((date for date in dates if date is not None), default=None)
+            late = date is not None and (hold.word.until is None or hold.word.until >= date)
+            words = f"its drain is stopped: {hold.words(node.name)}"
+            return CaseSchedule(
+                drain.since,
+                latest,
+                started=True,
+                because=words,
+                stopped=words,
+                missed=late,
+                cause=f"person {to_text(date)}" if date is not None and late else "",
+            )
         ends = _end(node, context) if _knows_end(node, covered, context) else None
         back = cases.taken_for_good(node.case) is None
         return CaseSchedule(
@@ -118,38 +123,18 @@ def _without_start(node: NodeFacts, context: PassContext) -> CaseSchedule | None
     )
 
 
-def _stopped(node: NodeFacts, hold: PersonHold, schedule: CaseSchedule) -> CaseSchedule:
-    """Return the schedule of a drain that a person has stopped: late if the hold ends after the date."""
-    dates = (_date(node, judged.event) for judged in node.judged if cases.covers(node.case, judged.event))
-    date = min((date for date in dates if date is not None), default=None)
-    late = date is not None and (hold.word.until is None or hold.word.until >= date)
-    words = f"its drain is stopped: {hold.words(node.name)}"
-    cause = f"person {to_text(date)}" if date is not None and late else ""
-    return replace(schedule, because=words, stopped=words, missed=late, cause=cause)
-
-
-def _deadline(node: NodeFacts) -> datetime | None:
-    """Return the earliest deadline of the events for which the node is in maintenance, None without one."""
-    covered = [judged for judged in node.judged if cases.covers(node.case, judged.event)]
-    found = (judged.deadline or _recorded_deadline(node, judged) for judged in covered)
-    return min((deadline for deadline in found if deadline is not None), default=None)
-
-
-def _waiting(node: NodeFacts) -> list[tuple[JudgedEvent, StartTimes]]:
-    """Return the events of a node that require a drain now or later, and for which none has begun."""
-    return [
+def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Case | CaseSchedule | None:
+    """Return the case of a node that waits for a start, or its schedule if it waits for none."""
+    # The events that require a drain now or later, and for which none has begun.
+    waiting = [
         (judged, judged.times)
         for judged in node.current
         if judged.times is not None
         and (not judged.asks or judged.starts)
         and not cases.covers(node.case, judged.event)
     ]
-
-
-def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Case | None:
-    waiting = _waiting(node)
     if not waiting:
-        return None
+        return _without_start(node, context)
     judged, times = min(waiting, key=lambda pair: _first(*pair))
     settings, read, now = context.settings, node.read, context.now
     first = min((each for _, each in waiting), key=lambda each: each.earliest)
@@ -160,6 +145,10 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
     at_once = judged.event.started or judged.event.date_unreadable
     late = times.deadline is not None and times.deadline <= seen_since
     policy = node.policies[judged.event.kind, judged.event.condition]
+    # Where we end it, it takes as long as such cases took before.
+    lasts = _usual(settings)
+    if judged.after_drain.by_us:
+        lasts = context.snapshot.ledger.lasted.get(judged.event.kind, lasts)
     date, back = _date(node, judged.event), _back(judged, node, context, begins=times.earliest)
     return Case(
         node=read.name,
@@ -168,7 +157,7 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         kind=judged.event.kind,
         times=times,
         outlook=settings.calendar.outlook(now, read.labels),
-        lasts=_lasts(judged, context),
+        lasts=lasts,
         lead=policy.lead_time if policy is not None else timedelta(),
         outage=Outage(
             date=date,
@@ -187,14 +176,6 @@ def _case(node: NodeFacts, places: DisruptionBudget, context: PassContext) -> Ca
         ending=judged.after_drain.words,
         knows_end=back is not None or judged.after_drain.by_us,
     )
-
-
-def _lasts(judged: JudgedEvent, context: PassContext) -> timedelta:
-    """Return how long a case takes from its start; where we end it, as long as such cases took before."""
-    usual = _usual(context.settings)
-    if judged.after_drain.by_us:
-        return context.snapshot.ledger.lasted.get(judged.event.kind, usual)
-    return usual
 
 
 def _usual(settings: Settings) -> timedelta:
