@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.monitoring.rules import MONITORING, ROOT
-from tests.real.manifests.permissions import built
+from tests.real.manifests.applying import built
 from tests.real.manifests.schemas import keeps_its_schema
 from tests.real.manifests.test_docs import kustomized
 

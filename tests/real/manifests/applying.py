@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.support.controlplane.api import Api, ApiError, Object
@@ -15,6 +20,25 @@ from tests.support.controlplane.server import ControlPlane
 
 K8S = Path(__file__).parents[3] / "k8s"
 AGENT_NAMESPACE = AGENT = "node-maintenance-agent"
+
+
+def built(folder: str, program: Path | None = None) -> list[Object]:
+    """What kustomize makes of a folder, by this kubectl or that of the path; the caller may change it."""
+    return deepcopy(_built(folder, program or shutil.which("kubectl")))
+
+
+@cache
+def _built(folder: str, program: Path | str | None) -> list[Object]:
+    if program is None:
+        pytest.skip("no kubectl on the path to build the manifests with")
+    done = subprocess.run(
+        [program, "kustomize", str(K8S / folder)],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=60,
+    )
+    return list(yaml.safe_load_all(done.stdout))
 
 
 def kubectl(cluster: ControlPlane, *arguments: str) -> str:
@@ -33,12 +57,47 @@ def kubectl(cluster: ControlPlane, *arguments: str) -> str:
 
 
 @contextmanager
-def applied(cluster: ControlPlane, name: str) -> Iterator[str]:
-    """Apply one folder; take all of it away in the end, as it would shut out later tests."""
+def applied_by_kubectl(cluster: ControlPlane, name: str) -> Iterator[str]:
+    """Apply one folder as a person does; take all of it away in the end, as it would shut out later tests."""
     try:
         yield kubectl(cluster, "apply", "-k", str(K8S / name))
     finally:
         kubectl(cluster, "delete", "-k", str(K8S / name), "--ignore-not-found", "--wait=false")
+
+
+@contextmanager
+def applied(cluster: ControlPlane, name: str) -> Iterator[None]:
+    """Have the objects of one folder, as `kubectl apply -k` makes them; that it does is a test of its own.
+
+    In the end, what no cleaning takes away is deleted, and what would shut out later tests until then.
+    """
+    objects = built(name, cluster.kubectl)
+    try:
+        for made in objects:
+            text = json.dumps(made)
+            made["metadata"].setdefault("annotations", {})[_AS_KUBECTL] = f"{text}\n"
+            headers = {"Content-Type": "application/apply-patch+yaml"}
+            query = {"fieldManager": "tests", "force": "true"}
+            cluster.api.request("PATCH", _path(made), made, query=query, headers=headers)
+        yield
+    finally:
+        for made in objects:
+            if made["apiVersion"].startswith(("admissionregistration.", "flowcontrol.")):
+                with suppress(ApiError):
+                    cluster.api.request("DELETE", _path(made))
+
+
+_AS_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation without which `kubectl apply` warns of an object that is there."""
+
+
+def _path(made: Object) -> str:
+    """Return where the API server has an object."""
+    kind, metadata = made["kind"].lower(), made["metadata"]
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    version = made["apiVersion"]
+    within = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    return f"{'apis' if '/' in version else 'api'}/{version}{within}/{plural}/{metadata['name']}"
 
 
 def ca_file(cluster: ControlPlane) -> str:

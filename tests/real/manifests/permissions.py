@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
 
-import pytest
-import yaml
-
-from tests.real.manifests.applying import K8S
+from tests.real.manifests.applying import built
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.audit import AuditEntry
 
@@ -38,26 +31,6 @@ class Grant:
             and self.namespace in ("", entry.namespace)
             and self.name in ("", entry.name)
         )
-
-
-def built(folder: str) -> list[Object]:
-    """What kustomize makes of a folder; the caller may change it."""
-    return deepcopy(_built(folder))
-
-
-@cache
-def _built(folder: str) -> list[Object]:
-    program = shutil.which("kubectl")
-    if program is None:
-        pytest.skip("no kubectl on the path to build the manifests with")
-    done = subprocess.run(
-        [program, "kustomize", str(K8S / folder)],
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        timeout=60,
-    )
-    return list(yaml.safe_load_all(done.stdout))
 
 
 def granted(folder: str, user: str = RECONCILER) -> set[Grant]:

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from reconciler.model.node import HOSTED_LABEL
-from tests.real.manifests.applying import applied, kubectl
-from tests.real.manifests.permissions import built
+from tests.real.manifests.applying import applied, built, kubectl
 from tests.real.manifests.schemas import keeps_its_schema
 from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.fill import Pool

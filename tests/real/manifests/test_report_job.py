@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.real.manifests.applying import K8S, applied, kubectl
-from tests.real.manifests.permissions import built, used
+from tests.real.manifests.applying import K8S, applied, built, kubectl
+from tests.real.manifests.permissions import used
 from tests.real.passes.conftest import programs, scene
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene

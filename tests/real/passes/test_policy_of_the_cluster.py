@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.real.manifests.applying import applied
-from tests.real.manifests.permissions import built
+from tests.real.manifests.applying import applied, built
 from tests.real.passes.accounts import account
 from tests.real.passes.processes import Done, Programs, Running
 from tests.real.passes.scene import Scene

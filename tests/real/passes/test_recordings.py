@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli import main
-from tests.real.manifests.applying import applied
-from tests.real.manifests.permissions import built
+from tests.real.manifests.applying import applied, built
 from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import EMPTY_DIR, Scene, cover

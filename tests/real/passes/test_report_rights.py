@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.manifests.applying import applied
-from tests.real.manifests.permissions import built
+from tests.real.manifests.applying import applied, built
 from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import ENFORCE, Done, Object, Programs
 from tests.real.passes.scene import Scene

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.real.manifests.applying import K8S, applied, kubectl
+from tests.real.manifests.applying import K8S, applied_by_kubectl, kubectl
 from tests.real.manifests.permissions import used
 from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import Scene
@@ -233,7 +233,7 @@ def test_the_api_server_takes_every_value(helm: Helm, cluster: ControlPlane, kin
 def test_helm_takes_over_what_kustomize_has_installed_without_a_restart(
     helm: Helm, cluster: ControlPlane
 ) -> None:
-    with applied(cluster, "deployment"):
+    with applied_by_kubectl(cluster, "deployment"):
         before = cluster.api.get("deployments", "reconciler", NAMESPACE)
         with pytest.raises(Refused, match="invalid ownership metadata"):
             helm.upgrade({"replicas": 2})

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from tests.monitoring.rules import MONITORING
-from tests.real.manifests.applying import applied, kubectl
-from tests.real.manifests.permissions import built
+from tests.real.manifests.applying import applied_by_kubectl, built, kubectl
 from tests.support.controlplane.server import ControlPlane
 from tests.support.tools.building import NoTool
 from tests.support.tools.operator_kinds import find_kinds
@@ -34,7 +33,7 @@ def operated(cluster: ControlPlane) -> ControlPlane:
 
 
 def test_the_api_server_accepts_it_twice_and_keeps_every_field(operated: ControlPlane) -> None:
-    with applied(operated, "monitoring") as said:
+    with applied_by_kubectl(operated, "monitoring") as said:
         assert {line.partition("/")[0] for line in said.splitlines()} == {
             "configmap",
             "podmonitor.monitoring.coreos.com",

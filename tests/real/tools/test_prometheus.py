@@ -9,7 +9,7 @@ import pytest
 
 from tests.monitoring.rules import spec
 from tests.real.forks import Forks
-from tests.real.manifests.permissions import built
+from tests.real.manifests.applying import built
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
