@@ -34,9 +34,10 @@ class Edit:
             if count != 1:
                 raise DoesNotFit(f"{code} is there {count} times")
             return file, ""
-        room = index.room_of(file)
-        there = [(file, name, spot) for spot in spots_of(room.get(file, ""), name, code)] or [
-            (other, "", spot) for other, text in room.items() for spot in spots_of(text, "", code)
+        there = [(file, name, spot) for spot in spots_of(index.text(file, gone=""), name, code)] or [
+            (other, "", spot)
+            for other, text in index.room_of(file).items()
+            for spot in spots_of(text, "", code)
         ]
         if len(there) != 1:
             files = ", ".join(dict.fromkeys(other for other, _, _ in there))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tests.laws.places import BLOCKS, DoesNotFit, places, spans_of
@@ -54,7 +56,8 @@ def mutated(text: str, name: str, operation: str) -> str:
     The module's statement around the code loses its comments. Raise DoesNotFit unless the code is there once.
     """
     code = code_of(operation)
-    spots = list(spots_of(text, name, code))
+    # Of its own, because it changes the tree.
+    spots = list(spots_of(text, name, code, parse=ast.parse))
     if len(spots) != 1:
         raise DoesNotFit(f"{code} is there {len(spots)} times")
     spots[0].put(instead(spots[0], operation))
@@ -69,7 +72,13 @@ def code_of(operation: str) -> str:
     return operation.partition(" ")[2].partition(" => ")[0]
 
 
-def spots_of(text: str, name: str, code: str) -> Iterator[Spot]:
+# Rules of a file follow each other, and to parse it takes longer than to find their code.
+_parsed = lru_cache(64)(ast.parse)
+
+
+def spots_of(
+    text: str, name: str, code: str, *, parse: Callable[[str], ast.Module] = _parsed
+) -> Iterator[Spot]:
     """Yield where code stands in a place of a file, "" for all of it. Raise DoesNotFit without the place.
 
     Code is compared as a syntax tree, so its format does not matter. `if late:` is a block with this head,
@@ -80,16 +89,18 @@ def spots_of(text: str, name: str, code: str) -> Iterator[Spot]:
     if name and len(spans) != 1:
         raise DoesNotFit(f"{name} is there {len(spans)} times")
     lines = text.splitlines(keepends=True)
-    # To look for a word takes much less time than to parse.
-    word = max(re.findall(r"\w+", code), key=len, default="")
+    # To look for words takes much less time than to parse, and to look for one than to compare trees.
+    words = re.findall(r"\w+", code)
+    word = max(re.findall(r"\w+", code.partition("; ")[0]), key=len, default="")
     wanted = [(reading, _shapes(reading, code)) for reading in _readings(code)]
     for first, last in spans:
         around = "".join(lines[first:last])
-        if word not in around:
+        if not all(each in around for each in words):
             continue
-        tree = ast.parse(around)
+        tree = parse(around)
         place = next(node for known, node in places(tree) if known == name)
-        for parent, field, index, node in _nodes(place):
+        with_word = [number for number, line in enumerate(around.splitlines(), 1) if word in line]
+        for parent, field, index, node in _nodes(place, with_word):
             for reading, shapes in wanted:
                 if type(node) is not type(reading[0]) or isinstance(parent, ast.Expr):
                     continue
@@ -120,12 +131,23 @@ def instead(spot: Spot, operation: str) -> list[ast.AST]:
             raise DoesNotFit(f"{operation} is not possible")
 
 
-def _nodes(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
+def _nodes(node: ast.AST, lines: Sequence[int]) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
+    """Yield all nodes below one, but those that have lines of their own and none of these."""
     for field, value in ast.iter_fields(node):
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and _reaches(child, lines):
                 yield node, field, index, child
-                yield from _nodes(child)
+                yield from _nodes(child, lines)
+
+
+def _reaches(node: ast.AST, lines: Sequence[int]) -> bool:
+    first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+    if first is None or last is None:
+        return True
+    # A decorator stands before its function.
+    first = min([first, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+    after = bisect_left(lines, first)
+    return after < len(lines) and lines[after] <= last
 
 
 def _readings(code: str) -> Iterator[list[ast.AST]]:

@@ -63,11 +63,16 @@ class Index:
             for name, spans in spans_of(text).items():
                 self._files[name] += [file] * len(spans)
 
-    def text(self, file: str) -> str:
-        """Return the text of a file, of Python or not. Raise DoesNotFit if there is none."""
+    def text(self, file: str, *, gone: str | None = None) -> str:
+        """Return the text of a file, of Python or not.
+
+        If there is none, return `gone`, or raise DoesNotFit without it.
+        """
         try:
             return self._texts.get(file) or (self._root / file).read_text(encoding="utf-8")
         except FileNotFoundError:
+            if gone is not None:
+                return gone
             raise DoesNotFit(f"there is no file {file}") from None
 
     def file_of(self, place: str) -> str:
