@@ -72,9 +72,8 @@ def test_into_a_pipe_it_writes_plain_text_without_colours(played: tuple[int, str
     assert "\x1b" not in played[1]
 
 
-@pytest.mark.parametrize("columns", [60, 200])
-def test_a_terminal_gets_colours_and_no_line_that_is_longer_than_it(columns: int) -> None:
-    out = StringIO()
+def test_a_terminal_gets_colours_and_no_line_that_is_longer_than_it() -> None:
+    columns, out = 60, StringIO()
     terminal = Console(file=out, force_terminal=True, color_system="standard", soft_wrap=True, width=columns)
     assert run(terminal) == 0
 
