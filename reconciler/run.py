@@ -1,7 +1,8 @@
 """READ FIRST: one whole pass.
 
-`outside.reader` is what it reads of the cluster: `kubernetes/reader.py` in the plain way, which is enough to
-understand a pass, or `kubernetes/scale/cluster.py` for thousands of nodes. Both give the same.
+It begins with a look at the cluster, `outside.reader.look()`: `kubernetes/reader.py` has the plain way, which
+is enough to understand a pass, and `kubernetes/scale/cluster.py` that for thousands of nodes. Both give the
+same.
 """
 
 from __future__ import annotations

@@ -37,8 +37,10 @@ from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
+from reconciler.model.ports import Look, LookRequest, attempt
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance
 
 Value = TypeVar("Value")
@@ -68,12 +70,28 @@ class PlainReader:
         self._nodes: Mapping[str, Node] = {}
         """The nodes of the last list, by name."""
 
+    def look(self, request: LookRequest) -> Look:
+        """Return what a pass begins with, each part by a request of its own; see ClusterReader.
+
+        Unauthorized if we may not list nodes.
+        """
+        return self._with_rest(request, Look(self._listed(request.nodes)))
+
+    def _with_rest(self, request: LookRequest, look: Look) -> Look:
+        """Return the look at the nodes with what else was requested."""
+        self._nodes = look.nodes
+        return replace(
+            look,
+            agents=attempt(self.agents) if request.agents else look.agents,
+            remediator=attempt(self.remediator) if request.remediator else look.remediator,
+            server=attempt(self.server_version) if request.server else look.server,
+            ledger=attempt(self.ledger),
+        )
+
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""
-        with _for_the_pass():
-            nodes = self._list(NODES, node_format(wanted))
-        self._nodes = {node.name: node for node in nodes}
-        return tuple(sorted(self.completed(nodes, wanted), key=lambda node: node.name))
+        self._nodes = self._listed(wanted)
+        return tuple(self.completed(Look(self._nodes).in_order, wanted))
 
     def node(self, name: str, wanted: Wanted) -> Node:
         """Return the node with a user-supplied name; NotFound if there is none."""
@@ -190,6 +208,10 @@ class PlainReader:
 
     def _list(self, path: ApiPath, form: Format[Value], *, fields: str = "", labels: str = "") -> list[Value]:
         return list_all(self._connection, path, form, fields=fields, labels=labels).items
+
+    def _listed(self, wanted: Wanted) -> Mapping[str, Node]:
+        with _for_the_pass():
+            return {node.name: node for node in self._list(NODES, node_format(wanted))}
 
     def _ledger_data(self) -> Mapping[str, str]:
         return ledgers.read_data(self._connection, self._namespace)

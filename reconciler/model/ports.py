@@ -40,11 +40,64 @@ class Notification(Struct, frozen=True):
     notice: Notice
 
 
+class LookRequest(Struct, frozen=True):
+    """What a pass wants to see at its beginning: these parts of the nodes, the ledger, and what else is set.
+
+    `agents` is the state of the node agent, `remediator` AKS's remediator-config, `server` the version of the
+    API server. `changes`: which nodes have changed since the last look that asked for that.
+    """
+
+    nodes: Wanted
+    agents: bool = False
+    remediator: bool = False
+    server: bool = False
+    changes: bool = False
+
+
+class Look(Struct, frozen=True):
+    """What a look at the cluster shows. What can't be read is the error; what nobody asked for is empty.
+
+    `nodes` are all nodes by name, which do not change any more. `changed` are the names of those that have
+    changed, also of those that are gone; None if any may have changed. The ledger may be the last one that
+    this process has read, with `as_of`.
+    """
+
+    nodes: Mapping[str, Node]
+    changed: frozenset[str] | None = None
+    agents: Agents | Exception = Agents()
+    remediator: Remediator | Exception = Remediator()
+    server: ServerVersion | Exception = ServerVersion()
+    ledger: Ledger | Exception = Ledger()
+
+    @property
+    def in_order(self) -> tuple[Node, ...]:
+        """All nodes, sorted by name."""
+        return tuple(node for _, node in sorted(self.nodes.items()))
+
+
+def attempt(read: Callable[[], Value]) -> Value | Exception:
+    """Return what was read, or the error."""
+    try:
+        return read()
+    except Exception as error:  # noqa: BLE001 - who asked for it decides what follows
+        return error
+
+
+def read_of(value: Value | Exception) -> Value:
+    """Return a part of a look; raises the error that it is."""
+    if isinstance(value, Exception):
+        raise value
+    return value
+
+
 class ClusterReader(Protocol):
     """Reads of one pass."""
 
-    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
-        """Every node of the cluster, sorted by name."""
+    def look(self, request: LookRequest) -> Look:
+        """Return what a pass begins with; raises only where the nodes can't be read."""
+
+    def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
+        """Return these nodes of a look, with the records of theirs that are kept elsewhere."""
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         """The pods of one node, or of all."""
@@ -57,15 +110,6 @@ class ClusterReader(Protocol):
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """The labels of every namespace, by name."""
-
-    def agents(self) -> Agents:
-        """The node agent's DaemonSet, and its pods only if some are not ready."""
-
-    def remediator(self) -> Remediator:
-        """AKS's remediator-config, if there is one."""
-
-    def server_version(self) -> ServerVersion:
-        """The version of the API server."""
 
     def ledger(self) -> Ledger:
         """The ledger in our ConfigMap; an empty ledger if there is none yet.
@@ -132,44 +176,12 @@ class PartialReader(Protocol):
         """Return the nodes that the last list left out, nodes with the same labels together."""
 
 
-class Followed(Struct, frozen=True):
-    """Every node by name, and the names of those that changed since the last call, also those that are gone.
-
-    `changed` is None if any may have changed. The nodes do not change any more.
-    """
-
-    nodes: Mapping[str, Node]
-    changed: frozenset[str] | None
-
-
-@runtime_checkable
-class FollowingReader(Protocol):
-    """A reader that a watch tells of the nodes."""
-
-    def followed(self, wanted: Wanted) -> Followed | None:
-        """Return the nodes as the watch and our own writes show them; None if they have to be listed."""
-
-    def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
-        """Return these nodes, with the records of theirs that are kept elsewhere."""
-
-
 @runtime_checkable
 class LockReader(Protocol):
     """A reader that sees the locks of other reconcilers."""
 
     def reconciler_of(self, namespace: str) -> Reconciler:
         """Return who makes passes with the lock in this namespace; raises ClusterError."""
-
-
-@runtime_checkable
-class EarlyReader(Protocol):
-    """A reader that can begin the reads of a pass while the nodes are listed."""
-
-    def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
-        """Begin to read the ledger, and what else is named, at the same time; wait for nothing.
-
-        The next call of `ledger`, `agents` and so on returns what came, or raises why it did not.
-        """
 
 
 class Notifier(Protocol):

@@ -35,14 +35,14 @@ from reconciler.model.ports import (
     COUNTS,
     Beside,
     ClusterReader,
-    EarlyReader,
-    Followed,
-    FollowingReader,
     LockReader,
+    Look,
+    LookRequest,
     Outside,
     PartialReader,
     SourceClient,
     WritableOutside,
+    read_of,
 )
 from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Faults, Gaps, guarded, internal
 from reconciler.model.reconciler import Reconciler, beside
@@ -141,25 +141,16 @@ def observe(
     of_nodes = wanted(settings, parts, capacity=rehearsal is Rehearsal.WITH_PREVIEW)
 
     # The nodes, and what says the same of all of them.
-    if isinstance(reader, EarlyReader):
-        # With an API server that answers slowly, a cordon waits for each read that comes before it.
-        reader.read_ahead(agents=wants.agents, remediator=wants.remediator, server=wants.server)
-    followed = (
-        reader.followed(of_nodes) if store is not None and isinstance(reader, FollowingReader) else None
+    look = reader.look(
+        LookRequest(of_nodes, wants.agents, wants.remediator, wants.server, changes=store is not None)
     )
-    if followed is None:
-        nodes = reader.nodes(of_nodes)
-        followed = Followed({node.name: node for node in nodes}, None)
-    if store is not None:
-        nodes = store.chosen(followed, now)
-    agents = _agents(reader, gaps) if wants.agents else Agents()
-    remediator = _remediator(reader, gaps) if wants.remediator else Remediator()
-    server = ServerVersion()
-    if wants.server:
-        version, problem, _ = _read(reader.server_version, "the version of the API server")
-        server = version or ServerVersion(problem=problem)
+    nodes = look.in_order if store is None else store.chosen(look, now)
+    agents = _agents(look, gaps)
+    remediator = _remediator(look, gaps)
+    version, problem, _ = _read(partial(read_of, look.server), "the version of the API server")
+    server = version or ServerVersion(problem=problem)
 
-    ledger, doubts = _ledger(reader, settings, now, gaps)
+    ledger, doubts = _ledger(look, settings, now, gaps)
     objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
 
     # The services, if their time has come. Their answers may wake nodes that rest.
@@ -344,8 +335,7 @@ class _Fleet(Struct, frozen=True):
 
 def _fleet(context: _Context, of_nodes: Wanted, nodes: Sequence[Node]) -> _Fleet:
     reader, settings = context.outside.reader, context.settings
-    if isinstance(reader, FollowingReader):
-        nodes = reader.completed(nodes, of_nodes)
+    nodes = reader.completed(nodes, of_nodes)
     # After the nodes were read: their answer too says what time it is.
     times = own_times(context.now, reader.disagreement())
     nodes = tuple(node.believed(times) for node in nodes)
@@ -388,12 +378,10 @@ def _labels(of_parts: Wants, settings: Settings) -> frozenset[str]:
     return of_parts.labels | READ_LABELS | settings.label_keys()
 
 
-def _ledger(
-    reader: ClusterReader, settings: Settings, now: datetime, gaps: Gaps
-) -> tuple[Ledger, tuple[str, ...]]:
+def _ledger(look: Look, settings: Settings, now: datetime, gaps: Gaps) -> tuple[Ledger, tuple[str, ...]]:
     """Return the ledger as it counts, and a note about one that can't be read now."""
     follows = "the last start and earlier answers of polled sources are not known, nor holds of all nodes"
-    ledger = gaps.read(LEDGER, reader.ledger, follows)
+    ledger = gaps.read(LEDGER, partial(read_of, look.ledger), follows)
     if ledger is None:
         # Nobody knows when the last drain started, so none may start now that `budget.spacing` holds.
         held = settings.budget.spacing > timedelta()
@@ -430,8 +418,8 @@ def _read(work: Callable[[], T], what: str, gaps: Gaps | None = None) -> tuple[T
         return None, internal(f"{what} can't be read", error), ""
 
 
-def _agents(reader: ClusterReader, gaps: Gaps) -> Agents:
-    agents, problem, needs = _read(reader.agents, "the node agents", gaps)
+def _agents(look: Look, gaps: Gaps) -> Agents:
+    agents, problem, needs = _read(partial(read_of, look.agents), "the node agents", gaps)
     agents = agents or Agents(installed=True, problem=problem, needs=needs)
     if not agents.needs:
         return agents
@@ -439,9 +427,9 @@ def _agents(reader: ClusterReader, gaps: Gaps) -> Agents:
     return replace(agents, problem=f"needs {agents.needs}")
 
 
-def _remediator(reader: ClusterReader, gaps: Gaps) -> Remediator:
+def _remediator(look: Look, gaps: Gaps) -> Remediator:
     what, follows = "AKS's remediator-config", "whether AKS drains nodes for Freeze itself is not known"
-    remediator, problem, needs = _read(reader.remediator, what, gaps)
+    remediator, problem, needs = _read(partial(read_of, look.remediator), what, gaps)
     remediator = remediator or Remediator(problem=problem, needs=needs)
     if remediator.needs:
         gaps.missing(what, remediator.needs, follows, remediator.problem)

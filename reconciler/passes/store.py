@@ -19,7 +19,7 @@ from reconciler.model.clocks import own_times
 from reconciler.model.event import Answer
 from reconciler.model.node import Node
 from reconciler.model.plan import DrainState, NodePlan, Plan
-from reconciler.model.ports import Followed
+from reconciler.model.ports import Look
 from reconciler.model.problems import guarded
 from reconciler.model.snapshot import Aside, Assessment, FleetNode, NodeAssessment, Resting, Snapshot
 from reconciler.model.values import replace
@@ -123,13 +123,13 @@ class Store:
         self._said: object = None
         self._shown: tuple[tuple[FleetNode, ...], frozenset[str]] | None = None
 
-    def chosen(self, followed: Followed, now: datetime) -> tuple[Node, ...]:
+    def chosen(self, look: Look, now: datetime) -> tuple[Node, ...]:
         """Return the nodes that this pass has to look at, by name."""
-        self._nodes = followed.nodes
-        if followed.changed is None or self._pending is None:
+        self._nodes = look.nodes
+        if look.changed is None or self._pending is None:
             self._pending = None
             return self.all()
-        self._pending |= followed.changed
+        self._pending |= look.changed
         while self._ends and self._ends[0][0] < now:
             until, name = heapq.heappop(self._ends)
             # A newer answer has a later end.

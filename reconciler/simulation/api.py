@@ -15,7 +15,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.outcome import CORDON, RECORD, UNCORDON
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import BudgetChange, Followed, Notification, PodChange
+from reconciler.model.ports import BudgetChange, Look, LookRequest, Notification, PodChange, attempt
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
 from reconciler.model.writes import (
@@ -117,14 +117,24 @@ class SimulatedApi:
         self.listed = tuple(self._shown(node, wanted) for _, node in sorted(nodes.items()))
         return self.listed
 
-    def followed(self, wanted: Wanted) -> Followed:
-        """Every node, as a watch shows them that is never late; see FollowingReader."""
-        before, nodes = self._followed, {node.name: node for node in self.nodes(wanted)}
-        self._followed = wanted, nodes
-        if before is None or before[0] != wanted:
-            return Followed(nodes, None)
-        names = nodes.keys() | before[1].keys()
-        return Followed(nodes, frozenset(name for name in names if nodes.get(name) != before[1].get(name)))
+    def look(self, request: LookRequest) -> Look:
+        """What a pass begins with. Changes are as a watch shows them that is never late."""
+        wanted, before = request.nodes, self._followed
+        nodes = {node.name: node for node in self.nodes(wanted)}
+        changed = None
+        if request.changes:
+            self._followed = wanted, nodes
+            if before is not None and before[0] == wanted:
+                names = nodes.keys() | before[1].keys()
+                changed = frozenset(name for name in names if nodes.get(name) != before[1].get(name))
+        return Look(
+            nodes,
+            changed,
+            attempt(self.agents) if request.agents else Agents(),
+            attempt(self.remediator) if request.remediator else Remediator(),
+            attempt(self.server_version) if request.server else ServerVersion(),
+            attempt(self.ledger),
+        )
 
     def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
         """These nodes: no record is kept elsewhere."""

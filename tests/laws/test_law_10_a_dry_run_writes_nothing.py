@@ -12,8 +12,8 @@ from reconciler.model.clocks import Disagreement
 from reconciler.model.instructions import PersonHold
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import ClusterReader, Outside
-from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
+from reconciler.model.ports import ClusterReader, Look, LookRequest, Outside
+from reconciler.model.snapshot import Ledger
 from reconciler.model.writes import ClusterWriter, Maintenance
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
@@ -31,8 +31,11 @@ class ReadOnly:
     def __init__(self, world: World) -> None:
         self._api = world.api
 
-    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
-        return self._api.nodes(wanted)
+    def look(self, request: LookRequest) -> Look:
+        return self._api.look(request)
+
+    def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
+        return self._api.completed(nodes, wanted)
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
         return self._api.pods(node, placement=placement)
@@ -45,15 +48,6 @@ class ReadOnly:
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         return self._api.namespaces()
-
-    def agents(self) -> Agents:
-        return self._api.agents()
-
-    def remediator(self) -> Remediator:
-        return self._api.remediator()
-
-    def server_version(self) -> ServerVersion:
-        return self._api.server_version()
 
     def ledger(self) -> Ledger:
         return self._api.ledger()

@@ -15,8 +15,8 @@ from reconciler.kubernetes import watching
 from reconciler.kubernetes.connection import JSON, NODES, Connection
 from reconciler.kubernetes.scale.node_store import NodeChange, NodeStore
 from reconciler.kubernetes.watching import Watched, Watching
-from reconciler.model.node import Node, Wanted
-from reconciler.model.ports import Followed
+from reconciler.model.node import Node
+from reconciler.model.ports import Look, LookRequest
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.run import PARTS, rehearse
@@ -82,9 +82,10 @@ class _Follower:
         for node in self._api.cluster.nodes.values():
             self.nodes.note_written(node)
 
-    def followed(self, fields: Wanted) -> Followed | None:
-        """See FollowingReader."""
-        return self.nodes.followed(fields)
+    def look(self, request: LookRequest) -> Look:
+        """See ClusterReader."""
+        look, followed = self._api.look(replace(request, changes=False)), self.nodes.followed(request.nodes)
+        return look if followed is None else replace(look, nodes=followed.nodes, changed=followed.changed)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._api, name)

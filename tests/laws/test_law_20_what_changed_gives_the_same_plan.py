@@ -12,7 +12,7 @@ from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
-from reconciler.model.ports import Followed
+from reconciler.model.ports import Look, LookRequest
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
@@ -105,8 +105,8 @@ class _Counting(Store):
 
     looked = 0
 
-    def chosen(self, followed: Followed, now: datetime) -> tuple[Node, ...]:
-        nodes = super().chosen(followed, now)
+    def chosen(self, look: Look, now: datetime) -> tuple[Node, ...]:
+        nodes = super().chosen(look, now)
         self.looked = len(nodes)
         return nodes
 
@@ -384,7 +384,7 @@ def test_a_pass_that_fails_forgets_no_change() -> None:
     world.cluster.annotate("n1", builders.REQUEST, builders.DRAIN_NOW)
 
     # What a pass does before it fails.
-    store.chosen(world.api.followed(wanted(policy, PARTS)), NOW)
+    store.chosen(world.api.look(LookRequest(wanted(policy, PARTS), changes=True)), NOW)
     remembered, fresh = _both(world, policy, store)
 
     assert [node.node for node in remembered.nodes] == ["n1"]

@@ -34,7 +34,7 @@ from reconciler.model.instructions import Instructions, PersonHold, instructions
 from reconciler.model.limits import count_of
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
-from reconciler.model.ports import ClusterReader, VolumeReader
+from reconciler.model.ports import ClusterReader, LookRequest, VolumeReader, read_of
 from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS, Gaps, Unseen, guarded
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING, LabelSelector
@@ -71,16 +71,16 @@ def read(reader: ClusterReader, volumes: VolumeReader, settings: Settings) -> Cl
     """
     gaps = Gaps(rehearsed=True)
     # Any label may matter for the placement of a pod.
-    nodes = reader.nodes(
-        Wanted(frozenset({"Ready"}), settings.keys.prefix, capacity=True, annotations=POOL_ANNOTATIONS)
-    )
+    wanted = Wanted(frozenset({"Ready"}), settings.keys.prefix, capacity=True, annotations=POOL_ANNOTATIONS)
+    look = reader.look(LookRequest(wanted))
+    nodes = tuple(reader.completed(look.in_order, wanted))
     pods = gaps.read(PODS, partial(reader.pods, placement=True), "nothing is known about the workloads")
     budgets = gaps.read(BUDGETS, reader.budgets, "the evictions that they refuse are not known")
     namespaces = gaps.read(
         NAMESPACES, reader.namespaces, "drain.rules that select namespaces by label are not applied"
     )
     found = gaps.read(VOLUMES, volumes.volumes, "where volumes can be mounted is not known")
-    ledger = gaps.read(LEDGER, reader.ledger, "holds of all nodes and of pools are not known")
+    ledger = gaps.read(LEDGER, partial(read_of, look.ledger), "holds of all nodes and of pools are not known")
     return ClusterState(
         nodes=nodes,
         pods=pods or (),

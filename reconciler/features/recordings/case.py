@@ -25,7 +25,7 @@ from reconciler.model.node import READ_LABELS, US, Node, Wanted
 from reconciler.model.plan import NodePlan, actions
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import AnyMemory
-from reconciler.model.ports import Outside
+from reconciler.model.ports import Look, LookRequest, Outside, attempt
 from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS, Unseen
 from reconciler.model.reconciler import Reconciler, Running
 from reconciler.model.snapshot import (
@@ -247,9 +247,21 @@ class _Reader:
         if what in self._refused:
             raise Forbidden("not recorded", status=403, needs=self._refused[what])
 
-    def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
+    def look(self, request: LookRequest) -> Look:
+        case, found = self._case, self._case.agents
+        covered = frozenset(self._nodes) - frozenset(found.without) if found.without else None
+        agents = Agents(found.installed, frozenset(found.not_ready), covered, found.problem)
+        return Look(
+            self._nodes,
+            agents=agents if request.agents else Agents(),
+            remediator=case.remediator if request.remediator else Remediator(),
+            server=case.server if request.server else ServerVersion(),
+            ledger=attempt(self.ledger),
+        )
+
+    def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
         del wanted
-        return tuple(node for _, node in sorted(self._nodes.items()))
+        return nodes
 
     def resting(self) -> tuple[Resting, ...]:
         return tuple(Resting(group.node, group.count) for group in self._case.groups)
@@ -269,17 +281,6 @@ class _Reader:
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         self._check(NAMESPACES)
         return self._case.namespaces
-
-    def agents(self) -> Agents:
-        found = self._case.agents
-        covered = frozenset(self._nodes) - frozenset(found.without) if found.without else None
-        return Agents(found.installed, frozenset(found.not_ready), covered, found.problem)
-
-    def remediator(self) -> Remediator:
-        return self._case.remediator
-
-    def server_version(self) -> ServerVersion:
-        return self._case.server
 
     def ledger(self) -> Ledger:
         self._check(LEDGER)

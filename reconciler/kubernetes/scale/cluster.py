@@ -25,10 +25,10 @@ from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.kubernetes.scale.pages import count_all, list_streamed
 from reconciler.kubernetes.wire.formats import Format
 from reconciler.model.errors import ClusterError, Late
-from reconciler.model.node import Node, Wanted
+from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.polling import MemoryForm
-from reconciler.model.ports import COUNTS, Followed
+from reconciler.model.ports import COUNTS, Look, LookRequest
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
@@ -94,16 +94,26 @@ class CachedCluster(Cluster):
         self._beside = beside or ThreadsBeside()
         self._kept: dict[str, tuple[Any, float]] = {}
 
-    def read_ahead(self, *, agents: bool, remediator: bool, server: bool) -> None:
-        """See EarlyReader."""
+    def look(self, request: LookRequest) -> Look:
+        """See ClusterReader. All of it is requested before the nodes have come."""
+        # With an API server that answers slowly, a cordon waits for each read that comes before it.
         self._beside.begin(_LEDGER, self._dated_ledger, lasts=self._ledger_lasts, counts=LEDGER_COUNTS)
         for wanted, name, what, read in (
-            (agents, "agents", _AGENTS, super()._agent_set),
-            (remediator, "remediator", _REMEDIATOR, super()._remediator_config),
-            (server, "server", _VERSION, super()._version),
+            (request.agents, "agents", _AGENTS, super()._agent_set),
+            (request.remediator, "remediator", _REMEDIATOR, super()._remediator_config),
+            (request.server, "server", _VERSION, super()._version),
         ):
             if wanted and self._recent(name) is None:
                 self._beside.begin(what, read, counts=AGENTS_COUNT)
+        if request.changes and self._store is not None:
+            if self._store.count_is_due():
+                with suppress(ClusterError):
+                    count = partial(count_all, self._connection, NODES)
+                    self._store.counted(self._beside.read(("the number of nodes",), count))
+            followed = self._store.followed(request.nodes)
+            if followed is not None:
+                return self._with_rest(request, followed)
+        return super().look(request)
 
     def _recent(self, name: str) -> Any:
         """Return an answer that is kept, None if there is none or it is too old."""
@@ -123,19 +133,6 @@ class CachedCluster(Cluster):
         if not getattr(answer, "problem", ""):
             self._kept[name] = answer, now + max(KEPT_FOR, KEPT_LONGER * (now - began))
         return answer
-
-    def followed(self, wanted: Wanted) -> Followed | None:
-        """See FollowingReader."""
-        if self._store is None:
-            return None
-        if self._store.count_is_due():
-            with suppress(ClusterError):
-                count = partial(count_all, self._connection, NODES)
-                self._store.counted(self._beside.read(("the number of nodes",), count))
-        followed = self._store.followed(wanted)
-        if followed is not None:
-            self._nodes = followed.nodes
-        return followed
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
         """See PlainReader."""

@@ -19,7 +19,7 @@ from reconciler.kubernetes.wire import protobuf
 from reconciler.model.errors import Rejected
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node, Wanted
-from reconciler.model.ports import Followed
+from reconciler.model.ports import Look
 from reconciler.model.values import replace
 
 FRESH = 30.0
@@ -106,8 +106,10 @@ class NodeStore(Known[Any, NodeChange]):
         self._changed, self._shown, self._marks, self._written = None, {}, {}, set()
         self._published: dict[str, float] = {}
 
-    def followed(self, wanted: Wanted) -> Followed | None:
-        """See FollowingReader. None if the watch can't list, or after `FRESH` silent seconds.
+    def followed(self, wanted: Wanted) -> Look | None:
+        """Return the nodes as the watch and our own writes show them, and which have changed.
+
+        None if the watch can't list, or after `FRESH` silent seconds.
 
         It waits for the first list of the watch: with thousands of nodes, two lists need twice the memory.
         """
@@ -118,7 +120,7 @@ class NodeStore(Known[Any, NodeChange]):
             changed, self._changed = self._changed, set()
             if changed is None or changed:
                 self._shown = dict(self._nodes)
-            return Followed(self._shown, None if changed is None else frozenset(changed))
+            return Look(self._shown, None if changed is None else frozenset(changed))
 
     def newest(self) -> Mapping[str, Node]:
         """Return all nodes that are known, by name."""

@@ -20,7 +20,8 @@ from reconciler.kubernetes.scale.cluster import CachedCluster
 from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.kubernetes.wire import protobuf
 from reconciler.model import limits
-from reconciler.model.errors import NotFound, Rejected, Unauthorized
+from reconciler.model.errors import Forbidden, NotFound, Rejected, Unauthorized
+from reconciler.model.ports import LookRequest, read_of
 from reconciler.model.selector import LabelSelector, Requirement
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
@@ -301,8 +302,7 @@ def test_a_pass_that_follows_at_once_has_the_ledger_of_the_pass_before(
     other = Cluster(connection, guard=lambda: None)
 
     def read() -> datetime | None:
-        following.read_ahead(agents=False, remediator=False, server=False)
-        return following.ledger().last_start
+        return read_of(following.look(LookRequest(WANTED)).ledger).last_start
 
     assert read() is None
     other.write_ledger(Ledger(START))
@@ -344,7 +344,7 @@ def test_a_pass_that_may_not_list_nodes_has_no_rights(made: Made, stub: StubMake
     _, connection = stub(lambda _: status(403, "Forbidden"))
 
     with pytest.raises(Unauthorized):
-        made(connection).nodes(WANTED)
+        made(connection).look(LookRequest(WANTED))
 
 
 def test_what_may_not_be_read_of_others_is_a_problem(made: Made, stub: StubMaker) -> None:
@@ -361,17 +361,41 @@ def test_reading_changes_nothing_and_asks_for_no_node_twice(
     fill(cluster.kubeconfig, nodes=3)
     before = datetime.now(UTC)
     reader = made(connection)
-    reader.nodes(WANTED)
+    reader.look(LookRequest(WANTED, agents=True, remediator=True, server=True))
     reader.pods()
     reader.budgets()
     reader.namespaces()
-    reader.agents()
-    reader.remediator()
-    reader.ledger()
 
     asked = cluster.audit_entries(USER_AGENT, since=before)
     assert {entry.verb for entry in asked} == {"get", "list"}
-    assert len(asked) == 7
+    assert len(asked) == 8
+
+
+def test_a_look_shows_what_was_requested(cluster: ControlPlane, ours: Cluster) -> None:
+    fill(cluster.kubeconfig, nodes=3)
+    cluster.api.create_namespace(OURS)
+    ours.write_ledger(Ledger(START))
+
+    look = ours.look(LookRequest(WANTED, server=True))
+    assert look.in_order == ours.nodes(WANTED)
+    assert look.server == ours.server_version()
+    assert read_of(look.ledger).last_start == START
+    assert (look.changed, look.agents, look.remediator) == (None, Agents(), Remediator())
+
+
+def test_what_a_look_can_not_read_is_the_error(made: Made, stub: StubMaker) -> None:
+    nodes = Answer(envelope("NodeList", field(1, field(2, "7"))), content_type=PROTOBUF)
+
+    def nodes_only(asked: Asked) -> Answer:
+        return nodes if asked.path == "/api/v1/nodes" else status(403, "Forbidden", "no")
+
+    _, connection = stub(nodes_only)
+    look = made(connection).look(LookRequest(WANTED, agents=True))
+
+    assert look.in_order == ()
+    with pytest.raises(Forbidden):
+        read_of(look.ledger)
+    assert "no" in read_of(look.agents).problem
 
 
 def test_a_reader_cant_write(made: Made, connection: Connection) -> None:

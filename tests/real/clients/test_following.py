@@ -18,7 +18,7 @@ from reconciler.kubernetes.reader import PlainReader
 from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model.node import Node
 from reconciler.model.plan import Plan
-from reconciler.model.ports import AtOnce
+from reconciler.model.ports import AtOnce, LookRequest
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.store import Store
@@ -46,7 +46,7 @@ class _Both:
 
     def listed(self) -> dict[str, Node]:
         """All nodes as a list has them."""
-        return {node.name: node for node in self._lists.reader.nodes(WANTED)}
+        return dict(self._lists.reader.look(LookRequest(WANTED)).nodes)
 
     def wait(self) -> None:
         """Wait until the watch has shown what there is."""
