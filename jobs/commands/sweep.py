@@ -178,7 +178,7 @@ def _entered(acting: Acting, stop: threading.Event) -> Iterator[None]:
 def run_passes(
     acting: Acting, observers: Observers, clock: Clock, until: datetime, stop: threading.Event, story: Story
 ) -> None:
-    """Run passes while drains run or hooks are asked, until the time is up or `stop` is set.
+    """Run passes while drains run or features ask for something, until the time is up or `stop` is set.
 
     Raises what a pass raises.
     """
@@ -189,15 +189,15 @@ def run_passes(
         if acting.late and not stop.is_set():
             story.add(*observers.timed(partial(acting.run_pass, waits=True)))
 
-    seen = acting.drainer.progress(), acting.hooks().answered
+    seen = acting.drainer.progress(), acting.requests().answered
     yields = Yields()
     look()
     looked = clock.now()
     while not stop.is_set():
         over = clock.now() >= until
-        drains, asks = acting.drains_run() and not over, acting.hooks().waiting > 0
+        drains, asks = acting.drains_run() and not over, acting.requests().waiting > 0
         if drains or asks:
-            # What a hook answers is lost with the process, so it is awaited also when the time is up. A
+            # What was asked is lost with the process, so it is awaited also when the time is up. A
             # request has a timeout of its own.
             ended = drains and acting.drainer.wait(GLANCE.total_seconds())
             if not drains:
@@ -205,12 +205,12 @@ def run_passes(
             # A drain that gives its slot away lets the next node begin.
             yielded = [one for one in acting.drainer.progress().values() if yields.see(one)]
             due = drains and clock.now() - looked >= LOOK_AGAIN
-            if not ended and not yielded and not due and acting.hooks().answered == seen[1]:
+            if not ended and not yielded and not due and acting.requests().answered == seen[1]:
                 continue
-        elif (acting.drainer.progress(), acting.hooks().answered) == seen:
+        elif (acting.drainer.progress(), acting.requests().answered) == seen:
             return
         # Also when the time is up: record what has ended, and report what blocks the others.
-        seen = acting.drainer.progress(), acting.hooks().answered
+        seen = acting.drainer.progress(), acting.requests().answered
         look()
         looked = clock.now()
         if over:

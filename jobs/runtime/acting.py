@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -30,11 +30,10 @@ from reconciler.kubernetes.scale.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, ended_case
 from reconciler.model.errors import Late, ReconcilerError
-from reconciler.model.hooks import HookProgress, HookRunner
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
-from reconciler.model.ports import Clock, NodeRead
+from reconciler.model.ports import Clock, NodeRead, Requesting, RequestProgress
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import Passes, Reconciler, Running
 from reconciler.model.values import replace
@@ -128,7 +127,7 @@ class Acting:
         beside = self._wiring.beside
         self._side_by_side = SideBySide(lambda: connection.throttled, self._watchdog.wrote, beside)
         self._behind = Behind(following.rest) if following is not None else None
-        self._hooks: HookRunner | None = None
+        self._clients: Mapping[str, Any] = {}
         self._rivals: tuple[Reconciler, ...] = ()
         self._rivals_due = 0.0
         self.gave_back = False
@@ -237,7 +236,7 @@ class Acting:
                 self._rivals_due = time.monotonic() + (RIVALS_EVERY if known else RIVALS_SOON)
         outboxes = [companion.before(self.settings) for companion in self._companions]
         outside = self._wiring.to_act(self.settings, self.drainer)
-        self._hooks = outside.hooks
+        self._clients = outside.clients
         notifier = outside.notifier if self._behind is None else self._behind.over(outside.notifier)
         outside = replace(
             outside,
@@ -310,9 +309,10 @@ class Acting:
         """Whether any drain is still in progress."""
         return not self.drainer.wait(0)
 
-    def hooks(self) -> HookProgress:
-        """Return what the hooks of the settings were asked so far."""
-        return self._hooks.progress() if self._hooks is not None else HookProgress()
+    def requests(self) -> RequestProgress:
+        """Return what features have asked so far whose answers a pass has to read."""
+        asked = [client.progress() for client in self._clients.values() if isinstance(client, Requesting)]
+        return RequestProgress(sum(each.waiting for each in asked), sum(each.answered for each in asked))
 
     def _guard_eviction(self) -> None:
         # The eviction of our own pod is the only write after the lock is released.

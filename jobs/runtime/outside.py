@@ -85,7 +85,6 @@ class Wiring:
             clients={**self._sources.of(settings), **ports.clients},
             machines=machines,
             calendars=self._calendars,
-            hooks=ports.hooks,
             ahead=self._ahead,
             itself=self.itself,
             beside=self.beside,
@@ -101,7 +100,6 @@ class Wiring:
             clients={**self._sources.of(settings), **ports.clients},
             machines=machines,
             calendars=self._calendars,
-            hooks=ports.hooks,
             ahead=self._ahead,
             itself=self.itself,
             beside=self.beside,
@@ -114,7 +112,6 @@ class Wiring:
             made = [of(settings) for of in self._ports]
             ports = PassPorts(
                 next((each.notifier for each in made if each.notifier is not None), None),
-                next((each.hooks for each in made if each.hooks is not None), None),
                 {name: client for each in made for name, client in each.clients.items()},
             )
             makers = {provider: make for of in self._machines for provider, make in of(settings).items()}

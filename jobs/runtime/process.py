@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from reconciler.model.drains import DrainOrder, DrainProgress
     from reconciler.model.ended_case import EndedCase
     from reconciler.model.findings import KnownFindings
-    from reconciler.model.hooks import HookRunner
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
     from reconciler.model.pod import Pod
@@ -379,7 +378,6 @@ class PassPorts(Struct, frozen=True):
     """
 
     notifier: Notifier | None = None
-    hooks: HookRunner | None = None
     clients: Mapping[str, Any] = field(default_factory=dict)
 
 

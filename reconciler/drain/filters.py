@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from reconciler.drain.rules import others_end, others_word, own_word, rule_for
 from reconciler.model.drains import Behavior, Blocker, DrainOptions, Refusals, keeps_coming
-from reconciler.model.hooks import HookStep, hooks_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
+from reconciler.model.steps import HeldStep, holders_of
 
 _CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 
@@ -308,23 +308,24 @@ def _others_word(pod: Pod, around: _Circumstances) -> _Word:
     return _Word(final=Action.WAIT, because=f"{who} says to leave it until {to_text(ends)}", until=ends)
 
 
-def _hook(pod: Pod, around: _Circumstances) -> _Word:
-    """Wait for the pod's own `pre-drain` hooks, for a limited time that counts for all of them together.
+def _held(pod: Pod, around: _Circumstances) -> _Word:
+    """Wait for the pod's own `pre-drain` annotations, for a limited time, the same for all of them.
 
     Everyone who may create pods can write them, so they hold the eviction of their own pod and nothing else.
     """
-    limit = around.options.waits.hooks
+    waits = around.options.waits
+    limit = waits.held
     if limit is None or pod.finished:
         return _FINE
-    hooks = hooks_of(pod.annotations, around.options.prefix)
-    names = ", ".join(str(hook) for hook in hooks if hook.id.step is HookStep.PRE_DRAIN)
+    holders = holders_of(pod.annotations, around.options.prefix)
+    names = ", ".join(str(holder) for holder in holders if holder.step is HeldStep.PRE_DRAIN)
     if not names:
         return _FINE
     until = limit.ends(timedelta())
     if around.now < until:
-        because = f"its hook {names} holds its eviction, until {to_text(until)} at most"
+        because = f"its {waits.called} {names} holds its eviction, until {to_text(until)} at most"
         return _Word(final=Action.WAIT, because=because, until=until)
-    over = f"its hook {names} held its eviction until {to_text(until)}"
+    over = f"its {waits.called} {names} held its eviction until {to_text(until)}"
     return _Word(warns=over, overruled=over)
 
 
@@ -356,7 +357,7 @@ _FILTERS: tuple[_Filter, ...] = (
     _others_word,
     _empty_dir,
     _unmanaged,
-    _hook,
+    _held,
 )
 
 

@@ -70,15 +70,23 @@ class WaitLimit(Struct, frozen=True):
         return f"the platform takes the node at {to_text(self.deadline)}"
 
 
+class HeldPods(Struct, frozen=True):
+    """How long annotations of a pod hold its eviction (see `model/steps.py`), and what people call them."""
+
+    called: str
+    longest: timedelta
+
+
 class PodWaits(Struct, frozen=True):
     """How long pods may keep a drain waiting.
 
-    `own` limits the wait that a key on a pod asks for; None is no limit. `hooks` limits how long a
-    `pre-drain` hook of a pod holds its eviction; None: hooks hold nothing.
+    `own` limits the wait that a key on a pod asks for; None is no limit. `held` limits how long `pre-drain`
+    annotations of a pod hold its eviction, None if they hold nothing; people call them `called`.
     """
 
     own: WaitLimit | None = None
-    hooks: WaitLimit | None = None
+    held: WaitLimit | None = None
+    called: str = ""
 
 
 def keeps_coming(namespace: str) -> str:

@@ -52,8 +52,8 @@ ADDRESSES = 5
 INSTANCES = 1000
 """Instances of one kind in the settings, and profiles."""
 
-HOOKS = 20
-"""Hooks of one step of one node, and of one pod."""
+HOLDERS = 20
+"""Annotations that hold one step of one node, or one pod; and what the settings name of one step."""
 
 COUNT = 1_000_000
 """Attempts, machines and the like."""

@@ -18,7 +18,6 @@ from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import Late
-from reconciler.model.hooks import HookReader, HookRunner
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine, MachineRef, MachineWriter
 from reconciler.model.messages import WorkflowMessage
@@ -406,6 +405,24 @@ class AtOnce:
         return work()
 
 
+class RequestProgress(Struct, frozen=True):
+    """The requests of this process that features await: how many wait for an answer, and how many have one.
+
+    An answer is known to the process only, until a pass writes to the record what follows from it.
+    """
+
+    waiting: int = 0
+    answered: int = 0
+
+
+@runtime_checkable
+class Requesting(Protocol):
+    """A client of a feature whose answers a pass has to read before the process ends."""
+
+    def progress(self) -> RequestProgress:
+        """Return what this process has asked so far."""
+
+
 class Outside(Struct, frozen=True, kw_only=True):
     """What a pass reads.
 
@@ -413,15 +430,13 @@ class Outside(Struct, frozen=True, kw_only=True):
     sources, by the source's name, and those of features, by the name of their `Port`. A source without a
     client uses only the answers in the ledger. `reconciler` is who acts on the nodes, as a process knows it
     before the pass. Without `calendars`, those of the settings have the content that the settings were given.
-    `hooks` is None where the settings name no
-    hooks. What no cordon needs goes through `beside`, as the reader's own requests do.
+    What no cordon needs goes through `beside`, as the reader's own requests do.
     """
 
     reader: ClusterReader
     clients: Mapping[str, Any] = field(default_factory=dict)
     machines: MachineReader | None = None
     calendars: CalendarReader | None = None
-    hooks: HookReader | None = None
     ahead: AheadReader | None = None
     itself: Self = Self()
     reconciler: Reconciler = Reconciler()
@@ -443,12 +458,11 @@ class WritableOutside(Outside, frozen=True, kw_only=True):
     drainer: Drains
     notifier: Notifier
     machines: Machines | None = None
-    hooks: HookRunner | None = None
     ended: EndedCases | None = None
     outbox: Outbox | None = None
     side_by_side: SideBySide = one_by_one
 
     def client(self, name: str) -> Any | None:
         """Return what a task is performed with, None if this process does not have it."""
-        ours = {"writer": self.writer, "machines": self.machines, "hooks": self.hooks}
+        ours = {"writer": self.writer, "machines": self.machines}
         return ours[name] if name in ours else self.clients.get(name)

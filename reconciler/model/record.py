@@ -25,7 +25,6 @@ from reconciler.model.clocks import OwnTimes
 from reconciler.model.drains import KeptPods, Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
-from reconciler.model.hooks import LONGEST_PAUSE, MOST_HOOKS, HookEnd, HookId, HookKind, HookRecord, HookStep
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -315,10 +314,9 @@ class ProfileRecord(Struct, frozen=True):
     gone, though nothing is done for it. `quiet_since` is when the last of `events` was gone from every source
     that reported it. `asked` is what was asked of the platform, once for each offer. `replacement` is set
     once another machine was requested. `facts` is what happened so far; a profile that is operational has
-    some while an event that requires a drain can't start a case. `hooks` are those that hold a step of the
-    case, and those that held one and are still there. `late` are events that the drain of the node did not
-    help us to end: the node was given back, and its next drain starts late. `parts` are those of features,
-    read through their `RecordPart`. All moments are UTC.
+    some while an event that requires a drain can't start a case. `late` are events that the drain of the
+    node did not help us to end: the node was given back, and its next drain starts late. `parts` are those of
+    features, read through their `RecordPart`. All moments are UTC.
     """
 
     state: Written[State] = State.OPERATIONAL
@@ -329,7 +327,6 @@ class ProfileRecord(Struct, frozen=True):
     asked: Annotated[tuple[Asked, ...], Meta(max_length=limits.INSTANCES)] = ()
     replacement: Replacement | None = None
     facts: CaseFacts = CaseFacts()
-    hooks: Annotated[tuple[HookRecord, ...], Meta(max_length=MOST_HOOKS)] = ()
     late: tuple[KnownEvent, ...] = ()
     uncordoned: Uncordoned | None = None
     parts: PartDocuments = field(default_factory=dict)
@@ -490,7 +487,6 @@ class Record(Struct, frozen=True):
             asked=mine.asked,
             replacement=mine.replacement,
             facts=mine.facts,
-            hooks=mine.hooks,
             late=mine.late,
             uncordoned=mine.uncordoned,
             parts=mine.parts,
@@ -512,7 +508,6 @@ class Record(Struct, frozen=True):
             asked=case.asked,
             replacement=case.replacement,
             facts=case.facts,
-            hooks=case.hooks,
             late=case.late,
             uncordoned=case.uncordoned,
             parts=case.parts,
@@ -657,16 +652,7 @@ def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
         asked=tuple(replace(asked, last=times.of(asked.last)) for asked in kept.asked),
         replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
         facts=kept.facts.believed(times),
-        hooks=tuple(
-            replace(one, since=times.of(one.since), again=_pause_of(one, times)) for one in kept.hooks
-        ),
     )
-
-
-def _pause_of(entry: HookRecord, times: OwnTimes) -> datetime | None:
-    """Return when a hook may be asked again, None if no service may have asked for so long a pause."""
-    again = entry.again
-    return again if again is not None and again - LONGEST_PAUSE <= times.latest else None
 
 
 def _with(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:
@@ -797,9 +783,8 @@ def _profile(document: Mapping[str, Any]) -> ProfileRecord:
     kept = decoded(ProfileRecord, document)
     if kept.open and kept.since is None:
         raise ValueError("a case has no start")
-    hooks = tuple(sorted(kept.hooks, key=lambda hook: hook.id))
     parts = {name: document[name] for name in document.keys() - KEYS}
-    return replace(kept, since=kept.since if kept.open else None, hooks=hooks, parts=parts)
+    return replace(kept, since=kept.since if kept.open else None, parts=parts)
 
 
 def _forecast_out(forecast: Forecast) -> dict[str, Any]:
@@ -811,28 +796,6 @@ def _forecast_out(forecast: Forecast) -> dict[str, Any]:
 
 def _forecast_in(document: Mapping[str, Any]) -> Forecast:
     return decoded(Forecast, {"warns": document["since"], **document})
-
-
-class _Hook(Struct, frozen=True):
-    """A hook's data beside its step and name, which are one text."""
-
-    since: datetime
-    kind: HookKind = HookKind.ANNOTATION
-    end: HookEnd | None = None
-    told: bool = False
-    again: datetime | None = None
-
-
-def _hook_out(hook: HookRecord) -> dict[str, Any]:
-    kept = _Hook(hook.since, hook.id.kind, hook.end, hook.told, hook.again)
-    return {"hook": str(hook.id), **encoded(kept)}
-
-
-def _hook_in(document: Mapping[str, Any]) -> HookRecord:
-    step, _, name = document["hook"].partition(".")
-    kept = decoded(_Hook, document)
-    hook = HookId(HookStep(step), limits.text(name), kept.kind)
-    return HookRecord(hook, kept.since, kept.end, kept.told, kept.again)
 
 
 def _claims_out(claims: tuple[Claim, ...]) -> list[str]:
@@ -850,7 +813,6 @@ def _claims_in(claims: list[str]) -> tuple[Claim, ...]:
 
 
 register(Forecast, _forecast_out, _forecast_in)
-register(HookRecord, _hook_out, _hook_in)
 register(Claims, _claims_out, _claims_in)
 # Only the data of a profile as a whole says which of its keys are parts.
 register(PartDocuments, dict, lambda _: {})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
@@ -29,6 +29,9 @@ from reconciler.settings.policies import NodePolicies
 from reconciler.settings.schema import Settings
 from reconciler.starts.budget import DisruptionBudget
 
+if TYPE_CHECKING:
+    from reconciler.passes.decide.decision import CaseDecision
+
 
 class PassContext(Struct, frozen=True, dict=True):
     """What a pass decides from: what was read, the events that it means, the settings, and the moment (UTC).
@@ -37,6 +40,7 @@ class PassContext(Struct, frozen=True, dict=True):
     `reading_names` are those of the enabled sources: no case waits for another source. `notice_names` are
     those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
     another node, each with that node's name. `upgraded` are the agent pools with a node that AKS upgrades.
+    `awaits` returns what a feature still waits for before it lets anything follow the drain of a node.
     """
 
     snapshot: Snapshot
@@ -48,6 +52,7 @@ class PassContext(Struct, frozen=True, dict=True):
     twins: Mapping[str, str] = field(default_factory=dict)
     notice_names: frozenset[str] = frozenset()
     upgraded: frozenset[str] = frozenset()
+    awaits: Callable[[NodeFacts, PassContext], str] = lambda _node, _context: ""
 
     @cached_property
     def second(self) -> datetime:
@@ -235,6 +240,20 @@ class Progress(Struct):
         self.begun, self.stuck_at = before.begun, before.stuck_at
 
 
+class DrainWait(Struct, frozen=True):
+    """How a feature holds a recorded drain of a cordoned node, before it evicts any pod.
+
+    `hold` is why the drain waits, None if it waits no more. `since` is from when on the record that was read
+    says that it waits (UTC), None if it says nothing.
+    """
+
+    hold: Hold | None = None
+    since: datetime | None = None
+
+
+_NO_WAIT = DrainWait()
+
+
 class Decider:
     """What a feature decides in one pass, about one node after the other, before the platform's profile.
 
@@ -249,6 +268,20 @@ class Decider:
         """Return both with what it does with the node, or says to that profile."""
         del context
         return node, situation
+
+    def follow(
+        self, decision: CaseDecision, node: NodeFacts, alone: Container[str], context: PassContext
+    ) -> DrainWait:
+        """Add what the feature holds and does in the case; return how it holds the drain.
+
+        The state machine has run, and the drain has not been followed yet. `alone` are the checks of which
+        each is all that keeps a step from being taken.
+        """
+        del decision, node, alone, context
+        return _NO_WAIT
+
+    def tell(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
+        """Add to the decision what the feature has to tell, once all facts of the case are known."""
 
     def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
         """Return the order for the drain of a node, with what changes in it."""

@@ -16,7 +16,6 @@ from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarPlace, CalendarText, KeptCalendar, kept_calendars, place_hash
 from reconciler.model.errors import CloudError, ClusterError, Late, Unauthorized, Unreachable
 from reconciler.model.event import Reading
-from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookRecord, HookState
 from reconciler.model.limits import EARLIEST
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.moments import to_text
@@ -91,9 +90,6 @@ _JUST_BEGUN = timedelta(seconds=10)
 
 _FEW = 20
 """Up to so many nodes, a pass reads the pods although their drains have just begun, if no cordon waits."""
-
-_SOON_AGAIN = timedelta(seconds=10)
-"""After this time a hook that has not answered is asked again."""
 
 _NOT_READ_YET = "it was not read yet; a later pass reads it"
 
@@ -247,7 +243,6 @@ def observe(
                 *unread_calendars,
                 *ungrouped,
                 *unread_ahead,
-                *fleet.notes,
             ),
             problems,
             unread_pods,
@@ -323,14 +318,13 @@ class _Fleet(Struct, frozen=True):
     """Nodes with their records.
 
     `annotations` has each record, or why it can't be read, and `records` those that can. `problems` are those
-    of single nodes, `notes` all others.
+    of single nodes.
     """
 
     nodes: tuple[Node, ...]
     annotations: Mapping[str, Record | Unreadable]
     records: Mapping[str, Record]
     problems: Mapping[str, str]
-    notes: tuple[str, ...]
 
 
 def _fleet(context: _Context, of_nodes: Wanted, nodes: Sequence[Node]) -> _Fleet:
@@ -349,13 +343,10 @@ def _fleet(context: _Context, of_nodes: Wanted, nodes: Sequence[Node]) -> _Fleet
             continue
         if record is not None:
             annotations[node.name] = record
-    annotations, notes = guarded(
-        "hooks are not asked", partial(_with_answers, annotations, nodes, context.outside), annotations
-    )
     adopts = partial(context.parts.adopts, settings=settings)
     nodes = _with_owners(reader, nodes, annotations, adopts)
     records = {name: record for name, record in annotations.items() if isinstance(record, Record)}
-    return _Fleet(nodes, annotations, records, problems, notes)
+    return _Fleet(nodes, annotations, records, problems)
 
 
 def wanted(settings: Settings, parts: Parts, *, capacity: bool = False) -> Wanted:
@@ -467,49 +458,6 @@ def _with_owners(
         return nodes
     return tuple(
         replace(node, cordon_of=owners[node.name]) if owners.get(node.name) else node for node in nodes
-    )
-
-
-def _with_answers(
-    records: dict[str, Record | Unreadable], nodes: Iterable[Node], outside: Outside
-) -> dict[str, Record | Unreadable]:
-    """Return the records with what the hooks of the settings say that hold a step of a node."""
-    if outside.hooks is None:
-        return records
-    keys = {
-        node.name: [
-            HookKey(node.name, node.uid, entry.id, entry.since)
-            for _, kept in record.profiles
-            for entry in kept.hooks
-            if entry.id.kind is not HookKind.ANNOTATION and entry.end is None
-        ]
-        for node in nodes
-        if isinstance(record := records.get(node.name), Record)
-    }
-    every = [key for found in keys.values() for key in found]
-    if not every:
-        return records
-    try:
-        answers = outside.beside.read(("hooks",), partial(outside.hooks.answers, every), most=1)
-    except Late as error:
-        # None of them counts as one that has not begun.
-        answers = dict.fromkeys(every, HookAnswer(HookState.UNKNOWN, str(error), _SOON_AGAIN))
-    asked = {name for name, found in keys.items() if found}
-    return {
-        name: _answered(record, name, answers) if name in asked and isinstance(record, Record) else record
-        for name, record in records.items()
-    }
-
-
-def _answered(record: Record, node: str, answers: Mapping[HookKey, HookAnswer]) -> Record:
-    def answered(entry: HookRecord) -> HookRecord:
-        return replace(entry, answer=answers.get(HookKey(node, record.uid, entry.id, entry.since)))
-
-    return replace(
-        record,
-        profiles=tuple(
-            (name, replace(kept, hooks=tuple(map(answered, kept.hooks)))) for name, kept in record.profiles
-        ),
     )
 
 

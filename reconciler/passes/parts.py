@@ -166,6 +166,11 @@ class Parts(Struct, frozen=True, dict=True):
         """Return what decides about these nodes, one after the other, in the order of the features."""
         return tuple(feature.decide.begin(nodes, context) for feature in self.features if feature.decide)
 
+    def awaits(self, node: NodeFacts, context: PassContext) -> str:
+        """Return why a feature lets nothing follow the drain of a node yet, empty if all of them do."""
+        found = (feature.awaits(node, context) for feature in self.features if feature.awaits)
+        return next(filter(None, found), "")
+
     def settled(self, settings: Settings) -> Callable[[Node], bool] | None:
         """Return what says whether no feature has anything to decide about a node until it changes.
 

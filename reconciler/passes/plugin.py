@@ -268,6 +268,7 @@ class Feature(Struct, frozen=True):
     it is none that the feature knows. `observe` reads what the feature decides from beside all that,
     through `Outside.beside`: a bounded number of things. What can't be read is a part of its answer. The
     snapshot has it under the feature's name. A node that breaks what `decide` does is one of the faults.
+    `awaits` says, behind the name of a drained node, why nothing may follow its drain yet; empty if it may.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -293,6 +294,7 @@ class Feature(Struct, frozen=True):
     observe: Callable[[Outside, Observed], Any] | None = None
     read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
     decide: Deciding | None = None
+    awaits: Callable[[NodeFacts, PassContext], str] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[Node, NodeAfterPass, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None

@@ -114,17 +114,19 @@ def drain_order(
     """
     escalation = settings.drain.escalation or EscalationSettings()
     deadline = min((one.not_before for one in events if one.not_before), default=None)
-    began, timeout = begun or since, settings.hooks.timeout
+    began, held = begun or since, settings.held_pods
     own_wait = WaitLimit(began, settings.drain.pods_may_wait, _lost_from(events, began, settings))
     policies = settings.policies(node.labels)
     latest = _latest_start(events, began, settings, policies)
-    hook_wait = WaitLimit(began, timeout, latest) if timeout else None
+    waits = PodWaits(own_wait)
+    if held is not None:
+        waits = PodWaits(own_wait, WaitLimit(began, held.longest, latest), held.called)
     return DrainOrder(
         node=node.name,
         uid=node.uid,
         since=since,
         timeout=settings.drain.timeout,
-        options=replace(drain_options(events, settings, policies), waits=PodWaits(own_wait, hook_wait)),
+        options=replace(drain_options(events, settings, policies), waits=waits),
         escalation=Escalation(
             warn_after=_warn_after(escalation, since, deadline),
             delete_before_deadline=escalation.delete_before_deadline,

@@ -20,6 +20,7 @@ from msgspec import Struct
 from reconciler.model.holds import HoldKind
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
+from reconciler.model.steps import HeldStep
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """The names that a profile can use."""
@@ -67,7 +68,7 @@ class CheckType(Struct, frozen=True):
 
     `ordinarily` is the sentence for an answer that gives no reason. `who`, `by_itself`, `waits` and
     `by_person` are those of its kind of hold. `starts`: each start of a drain asks it, though no profile
-    names it.
+    names it. `step`: it holds this step of a case on which the drain has begun, likewise.
     """
 
     name: str
@@ -80,6 +81,7 @@ class CheckType(Struct, frozen=True):
     waits: bool = False
     by_person: bool = False
     starts: bool = False
+    step: HeldStep | None = None
 
     @property
     def kind(self) -> HoldKind:

@@ -19,6 +19,7 @@ from reconciler.model.expression import All, AnyOf, Expression, Name, Not, parse
 from reconciler.model.holds import ONE_PROFILE
 from reconciler.model.plan import CheckAnswer, Hold, Transition, Verdict
 from reconciler.model.record import State
+from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.plugins import Check, Trigger
@@ -51,6 +52,7 @@ class StateRules(Struct, frozen=True):
 
 
 _NO_RULES = StateRules()
+_NO_CHECKS: Mapping[str, Check] = {}
 
 
 class Profile(Struct, frozen=True):
@@ -85,15 +87,23 @@ def _rules(rules: StateSettings, triggers: Mapping[str, Trigger]) -> StateRules:
     return StateRules(chain(rules.enter), steps, tuple(dict.fromkeys(rules.notify)))
 
 
-def builtin(name: str, triggers: Mapping[str, Trigger], of_starts: Sequence[str] = ()) -> Profile:
+def builtin(name: str, triggers: Mapping[str, Trigger], checks: Mapping[str, Check] = _NO_CHECKS) -> Profile:
     """Return a profile of the package, which has the form that a user would write.
 
-    The checks `of_starts` are asked wherever it asks for a window, because a drain may start there.
+    Of these `checks`, those of starts are asked wherever it asks for a window, because a drain may start
+    there. Those that hold a step stand where it names the step.
     """
+    of_starts = [name for name, check in checks.items() if check.type.starts]
+    of_steps = {
+        word: "".join(f" && {name}" for name, check in checks.items() if check.type.step is held)
+        for word, held in (("postDrain", HeldStep.POST_DRAIN), ("preUncordon", HeldStep.PRE_UNCORDON))
+    }
     document = read_yaml(files("reconciler.profiles").joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
     assert isinstance(document.value, dict)
     for rules in document.value.values():
         for step in rules["transitions"]:
+            for word, held in of_steps.items():
+                step["check"] = step["check"].replace(f" && {word}", held)
             if "windowOpen" in step["check"]:
                 step["check"] = " && ".join([step["check"], *of_starts])
     settings = ProfileSettings.model_validate({"name": name, **document.value}, by_alias=True, by_name=False)

@@ -369,8 +369,8 @@ def _holds(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacl
             who = left.who if left is not None else f"{NOBODY} after the settle time"
         elif closed:
             who = f"whoever cordoned these nodes: {', '.join(closed[:_MOST_CLOSED])}; or {who}"
-        elif hook := _HOOK.search(hold.reason):
-            who = who.replace(f"{hook[1]}.NAME-", f"{hook[1]}.{hook[2]}-")
+        elif holder := _HOLDER.search(hold.reason):
+            who = who.replace(f"{holder[1]}.NAME-", f"{holder[1]}.{holder[2]}-")
         if by_itself and schedule is not None and not schedule.started:
             # What ends by itself after the latest start, or of a drain that starts too late anyway, is for a
             # person to end in time.
@@ -383,8 +383,8 @@ def _holds(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacl
         yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
 
 
-_HOOK = re.compile(r"\bhooks? ((?:pre|post)-[a-z]+)\.([\w.-]+)")
-"""The first hook that a reason names."""
+_HOLDER = re.compile(r"\b((?:pre|post)-[a-z]+)\.([\w.-]+)")
+"""The first annotation that holds a step, as a reason names it."""
 
 _MOST_CLOSED = 2
 """Commands for nodes that somebody has cordoned."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from reconciler import plugins
 from reconciler.model import machine, writes
 from reconciler.model.holds import OF_THE_CORE, HoldKind
-from reconciler.model.hooks import RUN_HOOK
 from reconciler.model.outcome import ACTIONS, ActionKind
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def action_kinds() -> Mapping[str, ActionKind]:
 
     Raises ValueError, which names both files, if two have one name, and if one of a feature has no words.
     """
-    core = ("reconciler/model", (*ACTIONS, *machine.ACTIONS, *writes.ACTIONS, RUN_HOOK))
+    core = ("reconciler/model", (*ACTIONS, *machine.ACTIONS, *writes.ACTIONS))
     of_features = [
         (plugins.file_of(module), (*module.FEATURE.actions, *_asking(module.FEATURE.offers)))
         for module in plugins.modules("feature")

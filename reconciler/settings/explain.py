@@ -10,7 +10,6 @@ from reconciler.calendar.occurrences import Cron, Times
 from reconciler.calendar.values import Limit, format_duration, format_local, in_zone, parse_moment, to_utc
 from reconciler.calendar.windows import Calendar, NotAllowed
 from reconciler.model.event import Kind
-from reconciler.model.hooks import HookStep
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector, Operator
@@ -112,11 +111,6 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     if budget.ignore.quarantined:
         held.append("quarantined")
     yield f"  Nodes {' or '.join(held)} hold no place."
-    hooks = list(_hooks(settings))
-    if hooks:
-        yield ""
-        yield "Hooks"
-        yield from hooks
     for part in settings.of_features:
         if part not in foreign and (lines := list(part.explained(settings))):
             yield from ("", *lines)
@@ -217,21 +211,6 @@ def _named(name: str, times: Times) -> str:
     """Return a rule with its times, those of a cron schedule by the days of the week as well."""
     words, days = str(times), times.days if isinstance(times, Cron) else ""
     return f"{name if name == words else f'{name}: {words}'}{f' ({days})' if days else ''}"
-
-
-def _hooks(settings: Settings) -> Iterator[str]:
-    """Yield the hooks of the settings. The URL of a webhook may be a secret, so it is not shown."""
-    found = [(step, one) for step in HookStep for one in settings.hooks.of(step)]
-    if not found:
-        return
-    for step, one in found:
-        yield f"  {step}.{one.name} ({one.kind}) holds {step.held}{for_nodes(one.node_selector)}."
-    longest = settings.hooks.timeout
-    yield (
-        f"  Each for {format_duration(longest)} at most."
-        if longest
-        else "  They have no time, and hold nothing."
-    )
 
 
 def _limit(limit: Limit) -> str:

@@ -18,6 +18,7 @@ from reconciler import plugins
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model import limits
 from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
+from reconciler.model.drains import HeldPods
 from reconciler.model.event import Kind
 from reconciler.model.grants import Grants
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
@@ -26,7 +27,6 @@ from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Text, Zone
-from reconciler.settings.hooks import Hooks
 from reconciler.settings.mistakes import Changed, Mistake, Mistakes, Warned
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
@@ -195,6 +195,10 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
         """Return whether it sees maintenance without a section below `sources`."""
         return False
 
+    def holds_pods(self, settings: Settings) -> HeldPods | None:
+        """Return how long annotations of pods hold their eviction, None if they hold nothing."""
+        return None
+
     def of(self, settings: Settings) -> T:
         """Return the value of the section; without it in the settings, its default."""
         part = getattr(settings, self.below) if self.below else settings
@@ -279,9 +283,6 @@ class Settings(Section):
     )
     drain: Drain = Field(default_factory=Drain, description="How nodes are drained.")
     uncordon: Uncordon = Field(default_factory=Uncordon, description="When a node is uncordoned.")
-    hooks: Hooks = Field(
-        default_factory=Hooks, description="What may hold a step of a node's maintenance. See docs/hooks.md."
-    )
     replace: Replacing = Field(
         default_factory=Replacing,
         description="How machines are replaced, with `replace: true`. See docs/replacing.md.",
@@ -470,6 +471,12 @@ class Settings(Section):
                     by_label[label.key, value].add(index)
         return by_label, others
 
+    @property
+    def held_pods(self) -> HeldPods | None:
+        """How long annotations of pods hold their eviction, None if they hold nothing."""
+        found = (part.holds_pods(self) for part in self.of_features)
+        return next((held for held in found if held is not None), None)
+
     def condition_types(self) -> frozenset[str]:
         """Return every condition type in the settings, overrides included."""
         return frozenset(self.conditions).union(*(override.conditions for override in self.overrides))
@@ -488,7 +495,6 @@ class Settings(Section):
         selectors = [self.node_selector, *(override.node_selector for override in self.overrides)]
         selectors += [times.node_selector for times in (*self.windows, *self.not_allowed)]
         selectors += [selector for part in self.of_features for selector in part.selectors(self)]
-        selectors += [hook.node_selector for hook in self.hooks.configured]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
     def all_events(self) -> Iterator[tuple[KeyPath, Events]]:

@@ -29,7 +29,6 @@ from reconciler.drain.drainer.messages import (
 from reconciler.drain.drainer.requests import ask, failed
 from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.errors import ReconcilerError
-from reconciler.model.hooks import HookRunner
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, EndedCases, PodChange, WritableOutside
@@ -207,8 +206,6 @@ class World:
         """The machine provider of the nodes, None if there is none."""
         self.clients: dict[str, Any] = {name: make(self.api) for name, make in _of_features().items()}
         """The clients of features, by the name of their port, and of polled sources, by the source's name."""
-        self.hooks: HookRunner | None = None
-        """What runs the hooks of the settings, None if nothing does."""
         self.ended: EndedCases | None = None
         """What keeps the cases that end, None if nobody does."""
         self._leads_since = start
@@ -227,7 +224,6 @@ class World:
             notifier=self.api,
             clients=self.clients,
             machines=self.machines,
-            hooks=self.hooks,
             ended=self.ended,
             ahead=PodsAhead(self.api, every=timedelta(), budgets_every=timedelta()),
             itself=Self(leads_since=self._leads_since),

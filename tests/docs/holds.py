@@ -50,6 +50,7 @@ from reconciler.sources.arm.source import SELF_SERVICE
 from reconciler.sources.imds.feature import OFFER
 from tests.docs.situations import NODE, OTHER, SITUATIONS, WIDTH, announced, due, pod
 from tests.features.esx import test_power as power
+from tests.features.hooks import test_steps as hook_checks
 from tests.features.workflows import test_checks as workflow_checks
 from tests.features.workflows import test_decide as workflows
 from tests.features.workflows.scene import ask as ask_workflow
@@ -201,7 +202,8 @@ def _said(code: str) -> str:
     for hold in _of_situations():
         if hold.code == code:
             return hold.reason
-    answers = [builders.ask(code, situation) for situation, _ in checks.ANSWERS[code].values()]
+    situations = {**checks.ANSWERS, **hook_checks.ANSWERS}[code].values()
+    answers = [builders.ask(code, situation) for situation, _ in situations]
     wanted = (Verdict.FAILED, True) if hold_kinds()[code].who else (Verdict.PASSED, False)
     return next(answer.words for answer in answers if (answer.verdict, answer.holds) == wanted)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from reconciler.features.workflows.holds import WORKFLOW_GONE
 from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
-from reconciler.model.hooks import HookStep
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.machine import MAIN
 from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents, Remediator
+from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.simulation.clock import at_once
 from reconciler.simulation.platform import VmEvent, no_event
@@ -133,7 +133,7 @@ def _claims(node: Node) -> bool:
 
 def _is_said(key: str) -> bool:
     """Whether an annotation is an instruction of a person, or a hook."""
-    return key in KEYS.instructions or any(key.startswith(f"{KEYS.prefix}/{step}.") for step in HookStep)
+    return key in KEYS.instructions or any(key.startswith(f"{KEYS.prefix}/{step}.") for step in HeldStep)
 
 
 def _over(play: Play, event: VmEvent) -> None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from reconciler.features.hooks.hook import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.errors import CloudError
-from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.machine import Scope, vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.polling import Listing
+from reconciler.model.ports import RequestProgress
 from reconciler.simulation.api import SimulatedApi
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.cluster import SimulatedCluster
@@ -170,9 +171,9 @@ class HookService:
         self.begun.setdefault(run.key, self.api.cluster.clock.now())
         self.api.end_write(call)
 
-    def progress(self) -> HookProgress:
+    def progress(self) -> RequestProgress:
         """Return that nothing is asked: a run keeps its answer itself."""
-        return HookProgress()
+        return RequestProgress()
 
 
 @dataclass(slots=True)

@@ -93,7 +93,7 @@ class Play:
         self.ec2 = SimulatedEc2(self.cluster)
         self.calendars = Calendars()
         self.webhook = Webhook(self.cluster)
-        self.hooks = self.world.hooks = HookService(self.world.api)
+        self.hooks = self.world.clients["hooks"] = HookService(self.world.api)
         self.laws = Laws(self.world, Truth(self.world, self.arm, self.ec2), self.settings)
         self.faults = Faults(self.world, self.laws)
         self.faults.admit = self.webhook.answer

@@ -20,6 +20,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.ports import WritableOutside
 from reconciler.model.values import replace
 from reconciler.passes import decide
+from reconciler.passes.node_facts import DrainWait
 from reconciler.profiles import case
 from reconciler.profiles.state_machine import first_open
 from reconciler.starts import budget
@@ -200,12 +201,12 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "a hook without an end": (
         "17",
         _played(HOOK, dataclasses.replace(REBOOT, then=30)),
-        {"reconciler.profiles.hooks.ends_at": lambda entry, _: shifted(entry.since, DAY)},
+        {"reconciler.features.hooks.holding.ends_at": lambda entry, _: shifted(entry.since, DAY)},
     ),
     "an eviction while a hook holds the drain": (
         "hooks",
         _played(HOOK, REBOOT),
-        {"reconciler.passes.decide.hooks.drain_hold": lambda *_: None},
+        {"reconciler.features.hooks.feature.DrainWait": lambda *_: DrainWait()},
     ),
     "a pod that asks to finish and holds its node for ever": (
         "17",

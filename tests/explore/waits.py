@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.model.hooks import HookStep, hooks_of
+from reconciler.features.hooks.settings import HOOKS
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.pod import Pod
 from reconciler.model.record import ClaimKind, Record, State, record_of
+from reconciler.model.steps import HeldStep, holders_of
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.world import World
 from tests.explore.history import Broken
@@ -96,7 +97,7 @@ class Waits:
         blocked = self.denied() or any(one.covers(pod) for one in self._world.cluster.budgets.values())
         if pod.namespace != TENANT or blocked:
             return None
-        return max(policy.drain.pods_may_wait, policy.hooks.timeout) + LONGEST
+        return max(policy.drain.pods_may_wait, HOOKS.of(policy).timeout) + LONGEST
 
 
 def _drained_since(node: Node) -> datetime | None:
@@ -112,9 +113,9 @@ LATE = timedelta(minutes=1)
 """How much longer than its limit a hook may seem to hold: records keep whole seconds, and passes may fail."""
 
 _STEPS = {
-    "preDrainHooksDone": HookStep.PRE_DRAIN,
-    "postDrainHooksDone": HookStep.POST_DRAIN,
-    "preUncordonHooksDone": HookStep.PRE_UNCORDON,
+    "preDrainHooksDone": HeldStep.PRE_DRAIN,
+    "postDrainHooksDone": HeldStep.POST_DRAIN,
+    "preUncordonHooksDone": HeldStep.PRE_UNCORDON,
 }
 _Held = tuple[str, str, frozenset[str], timedelta]
 
@@ -134,7 +135,7 @@ class HookWaits:
 
     def _changed(self, node: Node) -> None:
         before, now = self._there.get(node.uid, {}), self._world.now
-        names = _names(node, HookStep.PRE_DRAIN)
+        names = _names(node, HeldStep.PRE_DRAIN)
         self._there[node.uid] = {name: before.get(name, now) for name in names}
 
     def clock_changed(self) -> None:
@@ -144,8 +145,8 @@ class HookWaits:
 
     def under(self, policy: Settings) -> None:
         """Note the settings in force. A hook that has another limit now may have ended."""
-        if policy.hooks.timeout != self._timeout:
-            self._timeout = policy.hooks.timeout
+        if HOOKS.of(policy).timeout != self._timeout:
+            self._timeout = HOOKS.of(policy).timeout
             self._there.clear()
         if policy.mode is Mode.OBSERVE:
             self._held.clear()
@@ -154,14 +155,14 @@ class HookWaits:
 
     def planned(self, plans: Iterable[NodePlan], policy: Settings) -> None:
         """Note which nodes hooks hold after a pass, and check for how long."""
-        now, timeout = self._world.now, policy.hooks.timeout
+        now, timeout = self._world.now, HOOKS.of(policy).timeout
         found: set[_Held] = set()
         for one in plans:
             node = self._world.cluster.nodes.get(one.node)
             for hold in one.holds if node is not None else ():
                 step = _STEPS.get(hold.code)
                 if step is not None and node is not None:
-                    configured = {f"settings.{hook.name}" for hook in policy.hooks.of(step)}
+                    configured = {f"settings.{hook.name}" for hook in HOOKS.of(policy).of(step)}
                     found.add((node.uid, hold.code, frozenset(_names(node, step) | configured), timeout))
         self._held = {key: self._held.get(key, now) for key in found}
         self.rests()
@@ -181,7 +182,7 @@ class HookWaits:
         urgent = self._may_be_urgent(node, policy)
         for name, since in self._there.get(node.uid, {}).items():
             begun = max(case.since, since)
-            if urgent or now >= begun + policy.hooks.timeout - LATE:
+            if urgent or now >= begun + HOOKS.of(policy).timeout - LATE:
                 continue
             self._counts["17 hooks"] += 1
             if since <= case.since or now - since > STOPS_WITHIN:
@@ -202,5 +203,5 @@ class HookWaits:
         )
 
 
-def _names(node: Node, step: HookStep) -> set[str]:
-    return {str(one.id) for one in hooks_of(node.annotations, KEYS.prefix) if one.id.step is step}
+def _names(node: Node, step: HeldStep) -> set[str]:
+    return {f"{one.step}.{one.name}" for one in holders_of(node.annotations, KEYS.prefix) if one.step is step}

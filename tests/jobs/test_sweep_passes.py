@@ -22,9 +22,9 @@ from jobs.runtime.process import Observers
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import ReconcilerError, Unreachable
 from reconciler.model.holds import INTERNAL
-from reconciler.model.hooks import HookProgress
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Hold, NodePlan, NodeStatus, Plan, Transition
+from reconciler.model.ports import RequestProgress
 from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.model.values import replace
 from reconciler.run import run_pass
@@ -78,8 +78,8 @@ class _Acting:
     def drains_run(self) -> bool:
         return bool(self._passes)
 
-    def hooks(self) -> HookProgress:
-        return HookProgress()
+    def requests(self) -> RequestProgress:
+        return RequestProgress()
 
     def run_pass(self, *, waits: bool = False) -> tuple[Plan, tuple[Outcome, ...]]:
         self.waited.append(waits)
@@ -300,8 +300,8 @@ class _Sweep:
     def drains_run(self) -> bool:
         return True
 
-    def hooks(self) -> HookProgress:
-        return HookProgress()
+    def requests(self) -> RequestProgress:
+        return RequestProgress()
 
     def run_pass(self, *, waits: bool = False) -> tuple[None, tuple[()]]:
         del waits
@@ -326,10 +326,12 @@ class _Asking(_Sweep):
     def drains_run(self) -> bool:
         return False
 
-    def hooks(self) -> HookProgress:
+    def requests(self) -> RequestProgress:
         # Each look takes a moment.
         self.time += timedelta(milliseconds=500)
-        return HookProgress(0, 1) if self.time >= self.answers else HookProgress(len(self.passes[:1]), 0)
+        return (
+            RequestProgress(0, 1) if self.time >= self.answers else RequestProgress(len(self.passes[:1]), 0)
+        )
 
 
 def test_a_sweep_does_not_end_before_a_pass_has_read_what_a_hook_answered() -> None:

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.features.hooks.hook import HookAnswer, HookKey, HookRun, HookState
+from reconciler.features.hooks.settings import HOOKS
 from reconciler.model.drains import MOST_RETURNS
 from reconciler.model.errors import Rejected
-from reconciler.model.hooks import HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.plan import Plan
+from reconciler.model.ports import RequestProgress
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
@@ -81,9 +83,9 @@ class Requests:
         service.rests[run.key] = now + service.pause
         self._answers[run.key] = service.ready, now + service.pause
 
-    def progress(self) -> HookProgress:
+    def progress(self) -> RequestProgress:
         """See the port."""
-        return HookProgress()
+        return RequestProgress()
 
 
 @dataclass(slots=True)
@@ -95,12 +97,12 @@ class Hindered(History):
 
     def __post_init__(self) -> None:
         self.api.before_write = self._check
-        self.world.hooks = Requests(self.service, self)
+        self.world.clients["hooks"] = Requests(self.service, self)
 
     def restart(self) -> None:
         """End the process, and begin another one."""
         self.world.restart()
-        self.world.hooks = Requests(self.service, self)
+        self.world.clients["hooks"] = Requests(self.service, self)
 
     def _check(self, call: Call) -> None:
         if call.what == "evict" and not self.denied.isdisjoint((call.node, call.subject)):
@@ -144,7 +146,7 @@ def _with_webhooks(policy: Settings, step: str) -> Settings:
     """Return the settings with a webhook that holds this step, none for an empty one."""
     hook = "[{name: sync, webhook: {url: 'https://storage.example.com/'}}]"
     hooks = builders.settings(f"hooks: {{timeout: 20m, {step}: {hook}}}") if step else policy
-    return policy.model_copy(update={"hooks": hooks.hooks})
+    return policy.model_copy(update={"hooks": HOOKS.of(hooks)})
 
 
 policies = st.builds(

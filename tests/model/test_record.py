@@ -14,7 +14,6 @@ from msgspec import Struct
 from reconciler.model.drains import Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind
-from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.record import (
     KEYS,
@@ -74,16 +73,13 @@ def test_every_part_comes_back() -> None:
             moved=0,
             will_be_missed=Forecast("late", NOW, NOW + minutes(10), NOW + minutes(12)),
         ),
-        hooks=(
-            HookRecord(HookId(HookStep.PRE_DRAIN, "backup"), NOW, HookEnd.TIMED_OUT, told=True),
-            HookRecord(HookId(HookStep.PRE_UNCORDON, "smoke.test"), NOW),
-        ),
+        parts={"crane": [{"at": "2026-11-21T12:00:00Z"}]},
     )
     record = Record("uid-a").with_case("default", case, NOW).with_case("other", builders.record(), NOW)
     record = record.cordoned(Cordon.OURS, Claim(ClaimKind.PERSON, "ann"), NOW)
 
     assert record.case("default").events == case.events
-    assert record.case("default").hooks == case.hooks
+    assert record.case("default").parts == case.parts
     assert from_annotation(to_annotation(record), "uid-a") == record
 
 

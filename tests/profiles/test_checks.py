@@ -10,7 +10,6 @@ from functools import partial
 import pytest
 
 from reconciler.model.event import Kind, MaintenanceEvent, Status
-from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
 from reconciler.model.instructions import Approval, Kept, PersonHold, Wait, Word, approval_text, hold_text
 from reconciler.model.machine import AKS, Machine
 from reconciler.model.node import MECHANIC_LABEL, REMEDIATOR_TAINT, Node
@@ -364,57 +363,6 @@ ANSWERS["plannedForLater"] = {
     ),
 }
 
-
-def hooked(
-    step: str, *begun: HookRecord, date: float | None = None, drain: DrainRecord | None = None
-) -> Situation:
-    """A node in maintenance with a hook `h` of this step, whose event has a date so many minutes from now."""
-    reported = judged(event(not_before=None if date is None else at(date)))
-    remembered = replace(record(drain=drain), hooks=begun)
-    return situation(
-        node(annotations={f"{PREFIX}/{step}.h": ""}), held=remembered, case=CaseView((reported,))
-    )
-
-
-def begun(step: HookStep, ago: float = 0, end: HookEnd | None = None) -> HookRecord:
-    """The hook `h`, begun so many minutes ago."""
-    return HookRecord(HookId(step, "h"), at(-ago), end)
-
-
-PRE, POST = begun(HookStep.PRE_DRAIN), begun(HookStep.POST_DRAIN)
-JUST_DRAINED = DrainRecord(NOW, done=NOW)
-MANY = node(annotations={f"{PREFIX}/pre-drain.h{number:03}": "me" for number in range(1000)})
-KEYS = ("pre-drain", "pre-drain.", "pre-drain. ", "pre-drain.a/b", f"pre-drain.{'x' * 64}", "pre-drain.\x1b")
-
-# The lead time of a reboot is 15 minutes.
-ANSWERS["preDrainHooksDone"] = {
-    "not begun": (hooked("pre-drain"), failed("")),
-    "begun": (hooked("pre-drain", PRE), failed("", at(10))),
-    "out of time": (hooked("pre-drain", begun(HookStep.PRE_DRAIN, 10)), passed()),
-    "ended": (hooked("pre-drain", begun(HookStep.PRE_DRAIN, end=HookEnd.TIMED_OUT)), passed()),
-    "latest start": (hooked("pre-drain", PRE, date=19), failed("", at(4))),
-    "no time left": (hooked("pre-drain", PRE, date=15), passed()),
-    "very many": (
-        situation(MANY, held=record()),
-        failed(
-            "hooks pre-drain.h000 (me), pre-drain.h001 (me), pre-drain.h002 (me) and 17 more hold the drain "
-            "until their owners remove the annotations, for 10m at most"
-        ),
-    ),
-}
-ANSWERS["postDrainHooksDone"] = {
-    "a hook after": (hooked("pre-uncordon", drain=JUST_DRAINED), passed()),
-    "not begun": (hooked("post-drain", drain=JUST_DRAINED), failed("")),
-    "the date comes first": (hooked("post-drain", POST, date=4), failed("", at(4))),
-    "the time limit comes first": (hooked("post-drain", POST, date=30), failed("", at(10))),
-    "the date was over when it began": (hooked("post-drain", POST, date=-1), failed("", at(10))),
-}
-ANSWERS["preUncordonHooksDone"] = {
-    "its time limit, whatever the event says": (
-        hooked("pre-uncordon", begun(HookStep.PRE_UNCORDON), date=-1),
-        failed("", at(10)),
-    )
-}
 
 OF_AKS = machine(AKS_POOL, provider=AKS)
 SEVERAL_SIZES = replace(OF_AKS, pool=replace(AKS_POOL, wanted=None, scales=False))

@@ -11,6 +11,7 @@ from reconciler.model.expression import names
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import Hold, Notice
 from reconciler.model.record import State
+from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.plugins import (
@@ -41,7 +42,8 @@ def test_every_check_answers_by_its_own_name_with_a_reason_where_it_does_not_pas
 
 
 def test_every_plugin_has_a_row_of_tests() -> None:
-    assert ANSWERS.keys() == CHECKS.keys()
+    # Those of features are tested with these.
+    assert ANSWERS.keys() == {name for name, check in CHECKS.items() if check.type.step is None}
     assert EFFECTS.keys() == TRIGGERS.keys()
 
 
@@ -58,11 +60,15 @@ def test_a_name_that_is_taken_or_that_no_profile_can_write_is_an_error(name: str
 
 
 def test_a_check_of_starts_is_asked_wherever_a_drain_may_start() -> None:
-    plain, asking = builtin("default", TRIGGERS), builtin("default", TRIGGERS, ["toy", "game"])
+    toys = Vocabulary(CheckType)
+    for name in ("game", "toy"):
+        toys.check(name, starts=True)(lambda _: passed())
+    checks = {name: Check(name, kind) for name, kind in toys.checks.items()}
+    plain, asking = builtin("default", TRIGGERS), builtin("default", TRIGGERS, checks)
 
     for state, rules in plain.states.items():
         assert [step.text for step in asking.rules(state).transitions] == [
-            f"{step.text} && toy && game" if "windowOpen" in names(step.check) else step.text
+            f"{step.text} && game && toy" if "windowOpen" in names(step.check) else step.text
             for step in rules.transitions
         ]
     starts = [step for rules in asking.states.values() for step in rules.transitions if "toy" in step.text]
@@ -102,9 +108,29 @@ def test_the_profile_of_the_package_names_every_check_and_none_that_does_not_exi
     profile = builtin("default", TRIGGERS)
 
     steps = (step for state in State for step in profile.rules(state).transitions)
-    # Each start asks the others, whatever its profile names.
-    named = {name for name, check in CHECKS.items() if not check.type.starts}
-    assert {name for step in steps for name in names(step.check)} == named - {"preDrainHooksDone"}
+    # Each start and each step that is held asks the others, whatever its profile names.
+    named = {name for name, check in CHECKS.items() if not check.type.starts and check.type.step is None}
+    assert {name for step in steps for name in names(step.check)} == named
+
+
+def test_a_check_that_holds_a_step_is_asked_where_the_profile_names_the_step() -> None:
+    toys = Vocabulary(CheckType)
+    for step in HeldStep:
+        toys.check(step.name.lower(), step=step)(lambda _: passed())
+    checks = {name: Check(name, kind) for name, kind in toys.checks.items()}
+    plain, held = builtin("default", TRIGGERS), builtin("default", TRIGGERS, checks)
+    asked = {
+        tuple(trigger.name for trigger in step.triggers): {*names(step.check)} - {*names(before.check)}
+        for before, step in zip(
+            plain.rules(State.IN_MAINTENANCE).transitions,
+            held.rules(State.IN_MAINTENANCE).transitions,
+            strict=True,
+        )
+    }
+
+    assert asked["drain",] == asked["leaveSurge", "dismiss"] == set()
+    assert asked["replace",] == {"post_drain"}
+    assert asked["leaveSurge", "uncordon"] == {"post_drain", "pre_uncordon"}
 
 
 def test_every_module_of_a_package_is_imported_in_the_order_of_names(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from reconciler.model.event import Initiator, Kind, Status
-from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
+from reconciler.model.moments import to_text
 from reconciler.model.node import (
     AUTOSCALER_TAINT,
     KARPENTER_LABEL,
@@ -28,6 +28,7 @@ from reconciler.model.node import (
 from reconciler.model.pod import Pod
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, Record, State, to_annotation
 from reconciler.model.snapshot import Agents, Ledger, Remediator
+from reconciler.model.steps import HeldStep
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.support import builders
@@ -151,15 +152,16 @@ _some_known = st.lists(
     known_events, min_size=1, max_size=2, unique_by=lambda one: (one.kind, one.ids or one.not_before)
 )
 _maybe_now = st.none() | st.just(NOW)
-hook_records = st.builds(
-    HookRecord,
-    st.builds(HookId, st.sampled_from(HookStep), st.just("backup")),
-    past,
-    st.none() | st.just(HookEnd.TIMED_OUT),
-)
-_some_hooks = st.lists(hook_records, max_size=2, unique_by=lambda one: one.id).map(
-    lambda found: tuple(sorted(found, key=lambda one: one.id))
-)
+
+
+def _hook(step: HeldStep, since: datetime, *, over: bool) -> dict[str, str]:
+    """A hook in the record of a case, as JSON."""
+    ended = {"end": "timedOut"} if over else {}
+    return {"hook": f"{step}.backup", "since": to_text(since), **ended}
+
+
+_hooks = st.builds(_hook, st.sampled_from(HeldStep), past, over=st.booleans())
+_parts: st.SearchStrategy[dict[str, object]] = st.just({}) | _hooks.map(lambda hook: {"hooks": [hook]})
 _asked = st.just(()) | st.builds(self_service, past, st.integers(1, 3)).map(lambda asked: (asked,))
 
 
@@ -190,7 +192,7 @@ def cases(draw: st.DrawFn) -> CaseRecord:
         quiet_since=draw(maybe_past),
         dismissed=dismissed,
         asked=draw(_asked),
-        hooks=draw(_some_hooks),
+        parts=draw(_parts),
     )
 
 
@@ -214,7 +216,7 @@ def nodes(draw: st.DrawFn, name: str, *, fresh: bool = False) -> Node:
     if spoken & 4 or draw(booleans):
         conditions.append(draw(_event_conditions))
     if draw(numbers(0, 5)) == 0:
-        annotations[f"{builders.PREFIX}/{draw(one_of(tuple(HookStep)))}.backup"] = "somebody"
+        annotations[f"{builders.PREFIX}/{draw(one_of(tuple(HeldStep)))}.backup"] = "somebody"
     uid = f"uid-{name}"
     cordoned = draw(numbers(0, 5)) == 0
     if not fresh and draw(booleans):

@@ -32,7 +32,6 @@ from reconciler.features.esx.vm import (
 )
 from reconciler.model.drains import DrainOrder, Grace
 from reconciler.model.holds import HoldKind
-from reconciler.model.hooks import HookStep
 from reconciler.model.instructions import instructions_of
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
@@ -42,6 +41,7 @@ from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.ports import Outside
 from reconciler.model.record import State
 from reconciler.model.selector import VALUE
+from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import (
@@ -54,7 +54,7 @@ from reconciler.passes.plugin import (
     Observed,
     Wants,
 )
-from reconciler.profiles.checks.people import HOOKS_DONE
+from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
 
@@ -260,8 +260,10 @@ def _go_off(going: _Going) -> NodeSigns:
         return NodeSigns(kept, holds=(going.hold(reason),), notices=notices)
     standing = going.standing
     waits = not _willing(going.node) or not standing.drained or not standing.cordoned
-    hooked = any(hold.code == HOOKS_DONE[HookStep.POST_DRAIN].name for hold in standing.holds)
-    if waits or hooked or going.vm.state != ON:
+    held = any(
+        hold.code in CHECKS and CHECKS[hold.code].type.step is HeldStep.POST_DRAIN for hold in standing.holds
+    )
+    if waits or held or going.vm.state != ON:
         return _NOTHING
     if done.since is None:
         # The next pass sees that it is on the node before anything is asked.

@@ -14,16 +14,16 @@ from typing import Any
 
 import msgspec
 
+from reconciler.features.hooks.hook import HookAnswer, HookKey, HookRun, HookState
+from reconciler.features.hooks.settings import JobHook
 from reconciler.http.retrying import Guard, patiently
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import Connection, Request, api
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Conflict, NotFound, Unreachable
-from reconciler.model.hooks import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.moments import to_text
-from reconciler.settings.hooks import JobHook
 
 PATIENCE = 2.0
 """Seconds. The next pass tries again."""

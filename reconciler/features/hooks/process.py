@@ -7,15 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jobs.runtime.process import PassPorts, Ports, Process
+from reconciler.features.hooks.hook import RUNNER, HookAnswer, HookKey, HookKind, HookRun
+from reconciler.features.hooks.settings import HOOKS
 from reconciler.model.errors import NotFound
-from reconciler.model.hooks import HookAnswer, HookKey, HookKind, HookProgress, HookRun
+from reconciler.model.ports import RequestProgress
 
 if TYPE_CHECKING:
     from reconciler.features.hooks.jobs import HookJobs
     from reconciler.features.hooks.requests import HookRequests
+    from reconciler.features.hooks.settings import ConfiguredHook
     from reconciler.http.retrying import Guard
     from reconciler.kubernetes.connection import Connection
-    from reconciler.settings.hooks import ConfiguredHook
     from reconciler.settings.schema import Settings
 
 
@@ -48,12 +50,12 @@ class SettingsHooks:
         if hook.webhook is not None:
             self.requests.run(run, hook.webhook)
 
-    def progress(self) -> HookProgress:
+    def progress(self) -> RequestProgress:
         """Return what was asked of webhooks. A Job keeps its answer itself."""
-        return self.requests.progress() if "requests" in self.__dict__ else HookProgress()
+        return self.requests.progress() if "requests" in self.__dict__ else RequestProgress()
 
     def _hook(self, key: HookKey) -> ConfiguredHook:
-        found = (one for one in self._settings.hooks.of(key.id.step) if one.name == key.id.name)
+        found = (one for one in HOOKS.of(self._settings).of(key.id.step) if one.name == key.id.name)
         hook = next((one for one in found if one.kind is key.id.kind), None)
         if hook is None:
             raise NotFound(f"the settings have no hook {key.id} any more")
@@ -76,9 +78,10 @@ class SettingsHooks:
 
 def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
     def of(settings: Settings) -> PassPorts:
-        if not settings.hooks.configured:
+        if not HOOKS.of(settings).configured:
             return PassPorts()
-        return PassPorts(hooks=SettingsHooks(given.connection, given.target.namespace, settings, given.guard))
+        runner = SettingsHooks(given.connection, given.target.namespace, settings, given.guard)
+        return PassPorts(clients={RUNNER.name: runner})
 
     return of
 

@@ -19,15 +19,16 @@ from urllib.parse import urlsplit
 import urllib3
 from msgspec import Struct
 
+from reconciler.features.hooks.hook import LONGEST_PAUSE, HookAnswer, HookKey, HookRun, HookState
+from reconciler.features.hooks.settings import WebhookHook
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.http.failures import in_words
 from reconciler.http.plain import SecretMissing, from_environment, from_file, retry_after
 from reconciler.http.retrying import Guard
 from reconciler.model.content import Secret
-from reconciler.model.hooks import LONGEST_PAUSE, HookAnswer, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.moments import to_text
+from reconciler.model.ports import RequestProgress
 from reconciler.settings.fields import check_url
-from reconciler.settings.hooks import WebhookHook
 from reconciler.threads import start
 
 AT_ONCE = 8
@@ -91,10 +92,10 @@ class HookRequests:
             before.flies = True
             self._asked[run.key] = before
 
-    def progress(self) -> HookProgress:
+    def progress(self) -> RequestProgress:
         """Return how many requests wait for an answer, and how many have got one."""
         with self._lock:
-            return HookProgress(sum(one.flies for one in self._asked.values()), self._answered)
+            return RequestProgress(sum(one.flies for one in self._asked.values()), self._answered)
 
     def _answer(self, asked: _Asked | None) -> HookAnswer:
         if asked is None:

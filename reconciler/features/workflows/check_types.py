@@ -18,7 +18,7 @@ from reconciler.features.workflows.services import Value
 from reconciler.features.workflows.value_expression import parse_value_expression
 from reconciler.model import limits
 from reconciler.model.event import Kind
-from reconciler.model.hooks import HookStep
+from reconciler.model.steps import HeldStep
 from reconciler.settings.fields import Share, Zone, fields_of
 from reconciler.settings.loose import (
     ClockTime,
@@ -312,8 +312,8 @@ class DeadlineCheck(CheckConfig):
 class HooksDoneCheck(CheckConfig):
     """`hooksDone`: whether the hooks of this node are done."""
 
-    step: HookStep = Field(
-        default=HookStep.PRE_DRAIN, description="The step that the hooks hold, as their annotations name it."
+    step: HeldStep = Field(
+        default=HeldStep.PRE_DRAIN, description="The step that the hooks hold, as their annotations name it."
     )
     timeout: GoDuration = Field(
         default=timedelta(minutes=10),

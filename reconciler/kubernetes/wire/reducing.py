@@ -69,8 +69,8 @@ PREFERENCES = 8
 _OURS = ("/drain", "/wait-completed")
 _OUR_KEY = limits.NAME + max(map(len, _OURS))
 _STATE = "/maintenance-state"
-_HOOK = "/pre-drain."
-_HOOK_KEY = limits.NAME + 64
+_HOLDER = "/pre-drain."
+_HOLDER_KEY = limits.NAME + 64
 _WORD = 128
 _REFERENCE = limits.NAME + 1
 _LARGEST_SUM = 2**63 // 10**9
@@ -277,8 +277,8 @@ def _annotations_of_pod(annotations: Mapping[str, str]) -> dict[str, str]:
     """
     kept = {key: limits.text(annotations[key][:_WORD]) for key in READ_OF_PODS if key in annotations}
     ours = [key for key in dict(annotations) if key.endswith(_OURS) and len(key) <= _OUR_KEY]
-    hooks = [key for key in dict(annotations) if _HOOK in key and len(key) <= _HOOK_KEY]
-    chosen = (*sorted(ours)[:DRAIN_WORDS], *sorted(hooks)[: limits.HOOKS])
+    holders = [key for key in dict(annotations) if _HOLDER in key and len(key) <= _HOLDER_KEY]
+    chosen = (*sorted(ours)[:DRAIN_WORDS], *sorted(holders)[: limits.HOLDERS])
     return kept | {key: limits.text(annotations[key][:_WORD]) for key in chosen}
 
 

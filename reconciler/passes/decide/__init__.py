@@ -77,6 +77,7 @@ def decide(
         twins=twins_of(snapshot.every_node(), faults) if changes_vms else {},
         notice_names=sources.notice_names(settings),
         upgraded=upgraded_pools(snapshot.nodes, faults),
+        awaits=parts.awaits,
     )
 
     # What is known of the nodes of `nodeSelector`, and of those with our record or hints, or an event of a

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
-from reconciler.model.hooks import HookRecord, HookRun
 from reconciler.model.plan import CheckAnswer, Hold, Notice, Transition
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
+from reconciler.model.tasks import Task
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Effects
 
@@ -22,8 +22,8 @@ class CaseDecision(Struct):
     to start.
 
     `begun` says that a drain of the node has begun. `drain` is the order for the drainer, `stop_drain`
-    whether a drain has to stop, `kept` are the pods that stay, `progress` is what the drainer says. `hooks`
-    are to be run; `hooks_over` are those that the pass has read and that have ended.
+    whether a drain has to stop, `kept` are the pods that stay, `progress` is what the drainer says. `tasks`
+    are those of features.
 
     `pending` are Events about facts that the record had before, `news` those about new facts, and `notices`
     those about the drain. `noted` is the record once those about facts are sent, None if there are none,
@@ -44,8 +44,7 @@ class CaseDecision(Struct):
     stop_drain: bool = False
     kept: tuple[Blocker, ...] = ()
     progress: DrainProgress | None = None
-    hooks: tuple[HookRun, ...] = ()
-    hooks_over: tuple[HookRecord, ...] = ()
+    tasks: tuple[Task, ...] = ()
     notices: tuple[Notice, ...] = ()
     pending: tuple[Notice, ...] = ()
     news: tuple[Notice, ...] = ()

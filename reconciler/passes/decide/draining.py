@@ -10,7 +10,6 @@ from reconciler.drain.filters import Survey
 from reconciler.model.drains import VOLUMES_AWAITED, DrainOrder, DrainProgress, KeptPods, Phase, Seen
 from reconciler.model.event import Answer
 from reconciler.model.holds import DRAIN_BLOCKED, DRAIN_SLOT, END_REPORTED, NAMESPACES_READABLE, PODS_READABLE
-from reconciler.model.hooks import HookRecord, HookStep
 from reconciler.model.limits import count_of
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import Hold, Notice, NoticeType
@@ -18,7 +17,6 @@ from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
 from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.facts import coming_to, pods_left, with_returns
-from reconciler.passes.decide.hooks import follow_hooks
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped
@@ -47,7 +45,7 @@ Our own pod goes with it, and another one needs a moment to take over.
 def follow_drain(
     decision: CaseDecision, node: NodeFacts, alone: Container[str], context: PassContext, progress: Progress
 ) -> None:
-    """Add to the decision what the recorded drain does in this pass, with the hooks that hold it.
+    """Add to the decision what the recorded drain does in this pass, with what holds it.
 
     `alone` are the checks of which each is all that keeps a step from being taken. `progress` counts the slot
     that the drain uses, and whether our own node waits for it.
@@ -55,7 +53,9 @@ def follow_drain(
     read, name, settings, now = node.read, node.name, context.settings, context.now
     known = context.snapshot.drains.get(name)
     drained = known if known is not None and known.uid == read.uid else None
-    hooked = follow_hooks(decision, node, alone, context)
+    waits_of_features = [decider.follow(decision, node, alone, context) for decider in progress.deciders]
+    kept_back = next((wait.hold for wait in waits_of_features if wait.hold is not None), None)
+    waited_since = min((wait.since for wait in waits_of_features if wait.since is not None), default=None)
     view, state = decision.view, decision.state
     drain = decision.record.drain if state is State.IN_MAINTENANCE else None
     under_way = drain is not None and drain.done is None
@@ -73,22 +73,22 @@ def follow_drain(
             order = replace(order, slots=None)
         held = (
             _held_drain(node, view, context, progress)
-            or hooked
+            or kept_back
             or _held_for_slot(node, order, drained, context, progress)
         )
         decision.kept = pods.kept if pods is not None else ()
         timeout = settings.drain.timeout if held is None else None
-        after, notices = followed(read, drain, pods if hooked is None else None, drained, timeout, context)
+        after, notices = followed(read, drain, pods if kept_back is None else None, drained, timeout, context)
         if after.done is not None:
             after = replace(after, done=_ended_at(decision.record, drained, context))
             moved = replace(decision.record.facts, moved=_moved(decision.record, drained, context))
             decision.record = replace(decision.record, drain=after, facts=moved)
             decision.notices = notices
             order = held = None
-        elif hooked is None and node.case.drain == drain and any(map(_holds_drain, node.case.hooks)):
-            # No hook holds it any more. The time limit of a drain is for evictions, not for hooks.
+        elif kept_back is None and node.case.drain == drain and waited_since is not None:
+            # No feature holds it any more. The time limit of a drain is for evictions, not for such waits.
             facts = decision.record.facts
-            if any(_holds_drain(hook) and hook.since <= drain.since for hook in node.case.hooks):
+            if waited_since <= drain.since:
                 # It was held from the start, so it begins now.
                 facts = replace(facts, drain_began=context.second)
             begun = replace(drain, since=context.second)
@@ -277,10 +277,6 @@ def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassConte
     if drained is not None and drained.finished is not None and drained.finished >= drain.since:
         return before + drained.gone
     return before if drain.since == context.second else None
-
-
-def _holds_drain(hook: HookRecord) -> bool:
-    return hook.id.step is HookStep.PRE_DRAIN and hook.end is None
 
 
 def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> datetime:

@@ -32,7 +32,7 @@ from reconciler.profiles.triggers import TRIGGERS
 from reconciler.starts.answer import as_decided, beside_mate, wait_of_own_node
 from reconciler.starts.budget import pool_of
 
-_PROFILE = builtin(DEFAULT, TRIGGERS, [name for name, check in CHECKS.items() if check.type.starts])
+_PROFILE = builtin(DEFAULT, TRIGGERS, CHECKS)
 _START_CHECKS = frozenset(
     name
     for rules in _PROFILE.states.values()
@@ -186,7 +186,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     if decision.drain is not None:
         for decider in progress.deciders:
             decision.drain = decider.order(decision.drain, node, context)
-    plan = plan_of(decision, node, context, parts)
+    plan = plan_of(decision, node, context, parts, progress.deciders)
     if spaced:
         plan = replace(plan, todo=replace(plan.todo, spaced=True))
     for decider in progress.deciders:

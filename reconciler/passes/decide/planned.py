@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -20,24 +20,23 @@ from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
 from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.facts import left_by_case, tell
-from reconciler.passes.decide.hooks import timed_out
-from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
+from reconciler.passes.node_facts import DEFAULT, Decider, NodeFacts, PassContext, WorkflowStep
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import NodeAfterPass, NodeSigns
 from reconciler.profiles import case as cases
-from reconciler.profiles.hooks import told
 from reconciler.starts.budget import pool_of
 
 
-def plan_of(decision: CaseDecision, node: NodeFacts, context: PassContext, parts: Parts) -> NodePlan:
-    """Return the plan with what the case has to say, its signs, and its patches."""
+def plan_of(
+    decision: CaseDecision, node: NodeFacts, context: PassContext, parts: Parts, deciders: Iterable[Decider]
+) -> NodePlan:
+    """Return the plan with what the case and the features have to say, its signs, and its patches."""
     effects = decision.effects
     assert effects is not None
     tell(decision, node, context)
+    for decider in deciders:
+        decider.tell(decision, node, context)
     record = decision.record
-    over = timed_out(decision.hooks_over, record, context)
-    if over and record.open:
-        decision.noted = told(decision.noted or record)
     standing = NodeAfterPass(
         decision.state,
         record,
@@ -58,10 +57,10 @@ def plan_of(decision: CaseDecision, node: NodeFacts, context: PassContext, parts
         write=write,
         drain=decision.drain,
         stop_drain=decision.stop_drain,
-        tasks=(*beside.tasks, *decision.hooks, *effects.tasks, *signs.tasks),
+        tasks=(*beside.tasks, *decision.tasks, *effects.tasks, *signs.tasks),
         notices=(*beside.notices, *notices),
         publications=signs.writes,
-        pending=(*decision.pending, *over),
+        pending=decision.pending,
         noted=second_patch(node, write, decision.noted, context) if decision.noted is not None else None,
     )
     return node_plan(decision, node, todo, context)

@@ -1,17 +1,15 @@
-"""Checks of what people say, with annotations, hooks or a cordon."""
+"""Checks of what people say, with annotations or a cordon."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from reconciler.model.holds import NOBODY
-from reconciler.model.hooks import HookStep
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
-from reconciler.profiles.hooks import held_step
 from reconciler.profiles.instructed import case_of
-from reconciler.profiles.plugins import CheckResult, CheckType, check, failed, passed
+from reconciler.profiles.plugins import CheckResult, check, failed, passed
 from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import Adoptable
 from reconciler.settings.schema import Settings
@@ -119,26 +117,3 @@ def uncordoned_by_others(situation: Situation) -> CheckResult:
     if situation.node.unschedulable:
         return failed("the node is cordoned", holds=False)
     return passed("someone uncordoned the node", holds=False)
-
-
-def _hooks_done(name: str, step: HookStep) -> CheckType:
-    @check(
-        name,
-        ordinarily=f"no hook holds {step.held}",
-        who="the owner of the hook that the reason names, which ends by itself after `hooks.timeout`; only a "
-        f"hook in an annotation can be removed: `kubectl annotate node {{node}} {{keys}}/{step}.NAME-`",
-        waits=True,
-    )
-    def hooks_done(situation: Situation) -> CheckResult:
-        held = held_step(step, situation)
-        return failed(*held) if held is not None else passed()
-
-    return hooks_done
-
-
-HOOKS_DONE: Mapping[HookStep, CheckType] = {
-    HookStep.PRE_DRAIN: _hooks_done("preDrainHooksDone", HookStep.PRE_DRAIN),
-    HookStep.POST_DRAIN: _hooks_done("postDrainHooksDone", HookStep.POST_DRAIN),
-    HookStep.PRE_UNCORDON: _hooks_done("preUncordonHooksDone", HookStep.PRE_UNCORDON),
-}
-"""The check of each step."""

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Signal, Status
-from reconciler.model.hooks import HookStep
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.plan import Notice
@@ -24,10 +23,8 @@ from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, NodeAfterPass, NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.profiles.endings import ACKNOWLEDGE, why_no_node
-from reconciler.profiles.hooks import present_hooks, unended
 from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation
-from reconciler.settings.schema import Settings
 
 NAME = "imds"
 
@@ -85,12 +82,13 @@ OFFER = Offer(
 def acknowledgements(
     seen: Sequence[NodeFacts],
     vms: Callable[[], Mapping[str, Sequence[str]]],
-    settings: Settings,
+    awaits: Callable[[NodeFacts], str],
     faults: Faults | None = None,
 ) -> Mapping[str, tuple[Acknowledgement, ...]]:
     """Return, by node, the events that the settings acknowledge, and what prevents it.
 
-    `vms` returns the nodes of each VM, by its name (casefolded). A node whose data ends in an error is one of
+    `vms` returns the nodes of each VM, by its name (casefolded), and `awaits` why nothing may follow the
+    drain of a node yet. A node whose data ends in an error is one of
     `faults`. No event about it is acknowledged.
     """
     faults = Faults() if faults is None else faults
@@ -114,7 +112,7 @@ def acknowledgements(
     found: dict[str, list[Acknowledgement]] = {}
     for pairs in wanted.values():
         judged, _ = guarded(
-            "an event is not acknowledged", partial(_of_event, pairs, by_vm, by_name, settings), ()
+            "an event is not acknowledged", partial(_of_event, pairs, by_vm, by_name, awaits), ()
         )
         for name, answer in judged:
             found.setdefault(name, []).append(answer)
@@ -126,11 +124,11 @@ def _of_event(
     pairs: Sequence[tuple[NodeFacts, Signal]],
     by_vm: Mapping[str, Sequence[str]],
     by_name: Mapping[str, NodeFacts],
-    settings: Settings,
+    awaits: Callable[[NodeFacts], str],
 ) -> tuple[tuple[str, Acknowledgement], ...]:
     # Each VM reports the event; if the reports differ, every VM that any of them names counts.
     vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
-    reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, settings))]
+    reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, awaits))]
     if not all(signal.resources for _, signal in pairs):
         reasons.insert(0, "it does not say which VMs it is about")
     more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
@@ -162,7 +160,7 @@ def _why_not(
     names: Sequence[str],
     by_name: Mapping[str, NodeFacts],
     pairs: Iterable[tuple[NodeFacts, Signal]],
-    settings: Settings,
+    awaits: Callable[[NodeFacts], str],
 ) -> str:
     """Return why one VM prevents it, empty if it does not."""
     if refusal := why_no_node(vm, names):
@@ -177,8 +175,7 @@ def _why_not(
         return f"the settings of node {names[0]} do not acknowledge it, or it has started there"
     if not all(_is_drained_for(node, signal) for signal in mine):
         return f"node {names[0]} is not drained for it yet"
-    hooks = unended(HookStep.POST_DRAIN, present_hooks(node.read, settings), node.case)
-    return f"node {names[0]} has a hook: {hooks[0]}" if hooks else ""
+    return f"node {names[0]} {why}" if (why := awaits(node)) else ""
 
 
 def _is_drained_for(node: NodeFacts, signal: Signal) -> bool:
@@ -208,7 +205,9 @@ class Acknowledging(Decider):
         nothing: Mapping[str, tuple[Acknowledgement, ...]] = {}
         self._events = faults.step(
             "no event is acknowledged",
-            lambda: acknowledgements(nodes, lambda: context.vms, context.settings, faults),
+            lambda: acknowledgements(
+                nodes, lambda: context.vms, lambda node: context.awaits(node, context), faults
+            ),
             nothing,
         )
 

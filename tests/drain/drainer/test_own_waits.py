@@ -225,7 +225,7 @@ def _hooked_scene() -> tuple[Scene, Pod]:
 
 
 def _hooked(longest: timedelta = LIMIT) -> DrainOptions:
-    return DrainOptions(waits=PodWaits(hooks=WaitLimit(START, longest)))
+    return DrainOptions(waits=PodWaits(held=WaitLimit(START, longest), called="hook"))
 
 
 def test_a_hook_holds_its_own_pod_and_no_other() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from reconciler.features.hooks.hook import HookId, HookKey, HookKind, HookRun
 from reconciler.features.hooks.jobs import job
-from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep
+from reconciler.features.hooks.settings import JobHook
 from reconciler.model.keys import OwnKeys
-from reconciler.settings.hooks import JobHook
+from reconciler.model.steps import HeldStep
 from tests.support.builders import NOW, minutes
 
-KEY = HookKey("a", "uid-a", HookId(HookStep.POST_DRAIN, "flash", HookKind.JOB), NOW)
+KEY = HookKey("a", "uid-a", HookId(HeldStep.POST_DRAIN, "flash", HookKind.JOB), NOW)
 RUN = HookRun(KEY, NOW + minutes(10), timedelta(minutes=9, seconds=59.5), "Reboot", NOW + minutes(20))
 CONTAINERS = [{"name": "a", "image": "b", "env": [{"name": "NODE_NAME", "value": "mine"}]}]
 
@@ -53,7 +54,7 @@ def test_the_settings_win_over_what_it_would_get() -> None:
 def test_each_run_has_a_name_of_its_own_that_a_job_can_have() -> None:
     others = (
         HookKey("a", "uid-b", KEY.id, NOW),
-        HookKey("a", "uid-a", HookId(HookStep.PRE_DRAIN, "flash", HookKind.JOB), NOW),
+        HookKey("a", "uid-a", HookId(HeldStep.PRE_DRAIN, "flash", HookKind.JOB), NOW),
         HookKey("a", "uid-a", KEY.id, NOW + timedelta(seconds=1)),
     )
     names = {one.name for one in (KEY, *others)}

@@ -10,17 +10,18 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from reconciler.features.hooks.hook import HookAnswer, HookId, HookKey, HookKind, HookRun, HookState
 from reconciler.features.hooks.requests import AT_ONCE, HookRequests
+from reconciler.features.hooks.settings import WebhookHook
 from reconciler.model.content import Secret
 from reconciler.model.errors import LockLost, NoThread
-from reconciler.model.hooks import HookAnswer, HookId, HookKey, HookKind, HookRun, HookState, HookStep
-from reconciler.settings.hooks import WebhookHook
+from reconciler.model.steps import HeldStep
 from tests.support.builders import NOW, minutes
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.loopback import Loopback
 from tests.support.fakes.threads import Once, refused
 
-ID = HookId(HookStep.PRE_DRAIN, "leave", HookKind.WEBHOOK)
+ID = HookId(HeldStep.PRE_DRAIN, "leave", HookKind.WEBHOOK)
 
 
 def run_of(number: int = 0) -> HookRun:

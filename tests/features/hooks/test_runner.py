@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.features.hooks.hook import HookId, HookKey, HookKind, HookRun
 from reconciler.features.hooks.process import SettingsHooks
 from reconciler.model.errors import NotFound
-from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookStep
+from reconciler.model.steps import HeldStep
 from reconciler.simulation.clock import Actor
 from tests.laws.histories import History
 from tests.support import builders
@@ -46,7 +47,7 @@ def test_passes_go_on_while_a_webhook_is_asked_and_its_answer_lets_the_drain_beg
         hooks = SettingsHooks(connection, "node-maintenance", policy, lambda: None)
         nodes = [node(annotations={REQUEST: DRAIN_NOW}), node("b")]
         going = History(world_of(nodes, [builders.pod("web", "a")]), policy)
-        going.world.hooks = hooks
+        going.world.clients["hooks"] = hooks
         going.look()
         plan, _ = going.look()
         reason = next(one.reason for one in plan_of(plan).holds if one.code == "preDrainHooksDone")
@@ -61,7 +62,7 @@ def test_passes_go_on_while_a_webhook_is_asked_and_its_answer_lets_the_drain_beg
 
 
 def test_a_hook_that_the_settings_no_longer_have_is_not_run(tmp_path: Path) -> None:
-    key = HookKey("a", "uid-a", HookId(HookStep.PRE_DRAIN, "gone", HookKind.WEBHOOK), NOW)
+    key = HookKey("a", "uid-a", HookId(HeldStep.PRE_DRAIN, "gone", HookKind.WEBHOOK), NOW)
     with connection_to_nowhere(tmp_path) as connection:
         hooks = SettingsHooks(connection, "node-maintenance", builders.settings(), lambda: None)
         with pytest.raises(NotFound, match=r"no hook pre-drain\.gone any more"):

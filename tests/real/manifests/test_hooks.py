@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from reconciler.features.hooks.hook import HookId, HookKey, HookKind, HookRun, HookState
 from reconciler.features.hooks.process import SettingsHooks
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.hooks import HookId, HookKey, HookKind, HookRun, HookState, HookStep
+from reconciler.model.steps import HeldStep
 from reconciler.settings.load import parse_settings
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
@@ -37,7 +38,7 @@ def test_a_job_is_created_once_and_read(cluster: ControlPlane, ours: Connection)
     node = cluster.api.create("nodes", {"metadata": {"name": "a"}})
     hooks = SettingsHooks(ours, SYSTEM, parse_settings(SETTINGS, "x"), lambda: None)
     since = datetime.now(UTC).replace(microsecond=0)
-    id_ = HookId(HookStep.PRE_DRAIN, "sync", HookKind.JOB)
+    id_ = HookId(HeldStep.PRE_DRAIN, "sync", HookKind.JOB)
     key = HookKey("a", node["metadata"]["uid"], id_, since)
     wait_for("the rights", lambda: hooks.answers([key])[key].state is HookState.ABSENT)
     for _ in range(2):

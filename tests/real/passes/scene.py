@@ -315,9 +315,11 @@ class Scene:
             writer=self.cluster,
             drainer=self.drainer,
             notifier=self.notifier,
-            clients=dict(self.clients),
+            clients={
+                **self.clients,
+                "hooks": SettingsHooks(self.connection, HOOKS_IN, self.settings, lambda: None),
+            },
             machines=self.machines,
-            hooks=SettingsHooks(self.connection, HOOKS_IN, self.settings, lambda: None),
             itself=self.itself,
         )
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.event import Initiator, Kind, Signal, Status
-from reconciler.model.hooks import HookEnd, HookId, HookRecord, HookStep
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State, from_annotation
@@ -556,6 +556,6 @@ def test_a_hook_of_any_of_the_nodes_holds_the_event_until_it_has_ended() -> None
         in {hold.code: hold.reason for hold in plan_of(plan).holds}["offerDue"]
     )
 
-    over = HookRecord(HookId(HookStep.POST_DRAIN, "flash"), NOW, HookEnd.TIMED_OUT, told=True)
-    ended = replace(record(events=(A1,)), hooks=(over,))
+    over = {"hook": "post-drain.flash", "since": to_text(NOW), "end": "timedOut", "told": True}
+    ended = replace(record(events=(A1,)), parts={"hooks": [over]})
     assert given(plan_of(two(drained("b", 2, ended, annotations=hook)))) == ["A1"]

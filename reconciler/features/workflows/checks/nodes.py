@@ -23,13 +23,13 @@ from reconciler.features.workflows.situation import Fleet, WorkflowSituation, ch
 from reconciler.model import limits
 from reconciler.model.clocks import own_times
 from reconciler.model.holds import NOBODY, SETTINGS
-from reconciler.model.hooks import hooks_of
 from reconciler.model.instructions import instructions_of
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
+from reconciler.model.steps import holders_of
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 
 _OPERATOR = "whoever runs the hypervisor operator: `kubectl get hypervisors.kvm.cloud.sap {node} -o yaml`"
@@ -307,11 +307,11 @@ def hooks_done(config: HooksDoneCheck, situation: WorkflowSituation) -> CheckRes
     """
     found = [
         hook
-        for hook in hooks_of(situation.node.annotations, situation.keys.prefix)
-        if hook.id.step is config.step
+        for hook in holders_of(situation.node.annotations, situation.keys.prefix)
+        if hook.step is config.step
     ]
     if not found:
-        return passed(f"no hook holds {config.step.held}")
+        return passed(f"no hook holds {config.step.words}")
     names = first_of([str(hook) for hook in found])
     until = shifted(situation.since, config.timeout)
     if until <= situation.now:
@@ -321,4 +321,4 @@ def hooks_done(config: HooksDoneCheck, situation: WorkflowSituation) -> CheckRes
     ):
         return passed(f"hook {names} is there, but an event of the platform can't wait")
     ends = f"until its owner removes the annotation, {to_text(until)} at most"
-    return failed(f"hook {names} holds {config.step.held} {ends}", until)
+    return failed(f"hook {names} holds {config.step.words} {ends}", until)

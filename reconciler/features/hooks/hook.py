@@ -1,49 +1,27 @@
 """Hooks: what holds a step of a node's maintenance until something else is done.
 
-A hook is an annotation `<prefix>/<step>.<name>`, as Cluster API has them on Machines. Its owner removes the
-annotation when the step may go on. The value is the name of the owner, for people. The settings can name
-hooks too: a Job that has to succeed, or a webhook that has to agree.
+A hook is an annotation that holds the step (see `model/steps.py`), or one of the settings: a Job that has to
+succeed, or a webhook that has to agree.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from reconciler.model import limits
+from reconciler.model.clocks import OwnTimes
 from reconciler.model.outcome import ActionKind, Place
+from reconciler.model.ports import RequestProgress
+from reconciler.model.record import RecordPart
+from reconciler.model.steps import HeldStep
 from reconciler.model.tasks import Clients, Port
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-_OWNER = 100
-"""Characters of an owner's name that are shown."""
-
-
-class HookStep(StrEnum):
-    """The steps that a hook can hold, as annotations and records name them: the values never change."""
-
-    PRE_DRAIN = "pre-drain"
-    POST_DRAIN = "post-drain"
-    PRE_UNCORDON = "pre-uncordon"
-
-    @property
-    def held(self) -> str:
-        """What a hook of this step holds, in words."""
-        return _HELD[self]
-
-
-_HELD = {
-    HookStep.PRE_DRAIN: "the drain",
-    HookStep.POST_DRAIN: "what follows the drain",
-    HookStep.PRE_UNCORDON: "the uncordon",
-}
+from reconciler.model.values import decoded, encoded, register, replace
 
 
 class HookKind(StrEnum):
@@ -54,14 +32,14 @@ class HookKind(StrEnum):
     WEBHOOK = "webhook"
 
 
-MOST_HOOKS = limits.HOOKS * len(HookStep) * len(HookKind)
+MOST_HOOKS = limits.HOLDERS * len(HeldStep) * len(HookKind)
 """Hooks of one node."""
 
 
 class HookId(Struct, frozen=True, order=True):
     """What distinguishes a hook from the others of its node."""
 
-    step: HookStep
+    step: HeldStep
     name: str
     kind: HookKind = HookKind.ANNOTATION
 
@@ -121,7 +99,6 @@ class HookRecord(Struct, frozen=True):
 
     `end` None: it still holds the step. `told` is whether the Warning Event about its end was sent. `again`
     is when it may be asked again, if its service wants a pause that another process has to know of (UTC).
-    `answer` is what a hook of the settings says in this pass; it is not written.
     """
 
     id: HookId
@@ -129,7 +106,43 @@ class HookRecord(Struct, frozen=True):
     end: HookEnd | None = None
     told: bool = False
     again: datetime | None = None
-    answer: HookAnswer | None = None
+
+    def believed(self, times: OwnTimes) -> HookRecord:
+        """Return the hook without times in the future, and without a pause that no service may ask for."""
+        again = self.again
+        possible = again is not None and again - LONGEST_PAUSE <= times.latest
+        return replace(self, since=times.of(self.since), again=again if possible else None)
+
+
+class _HookText(Struct, frozen=True):
+    """A hook's data in the record beside its step and name, which are one text there."""
+
+    since: datetime
+    kind: HookKind = HookKind.ANNOTATION
+    end: HookEnd | None = None
+    told: bool = False
+    again: datetime | None = None
+
+
+def _hook_out(hook: HookRecord) -> dict[str, Any]:
+    kept = _HookText(hook.since, hook.id.kind, hook.end, hook.told, hook.again)
+    return {"hook": str(hook.id), **encoded(kept)}
+
+
+def _hook_in(document: Mapping[str, Any]) -> HookRecord:
+    step, _, name = document["hook"].partition(".")
+    kept = decoded(_HookText, document)
+    hook = HookId(HeldStep(step), limits.text(name), kept.kind)
+    return HookRecord(hook, kept.since, kept.end, kept.told, kept.again)
+
+
+register(HookRecord, _hook_out, _hook_in)
+
+HookRecords = tuple[HookRecord, ...]
+IN_RECORD: RecordPart[HookRecords] = RecordPart(
+    "hooks", Annotated[HookRecords, Meta(max_length=MOST_HOOKS)], ()
+)
+"""The hooks of a case in its record: those that hold a step, and those that held one and are still there."""
 
 
 class HookKey(Struct, frozen=True):
@@ -151,16 +164,6 @@ class HookKey(Struct, frozen=True):
         return f"{self.id.name}-{digest}"
 
 
-class HookProgress(Struct, frozen=True):
-    """The requests of this process to hooks: how many wait for an answer, and how many have got one so far.
-
-    An answer is known to the process only, until a pass writes to the record what follows from it.
-    """
-
-    waiting: int = 0
-    answered: int = 0
-
-
 class HookReader(Protocol):
     """Reads what the hooks of the settings do."""
 
@@ -174,11 +177,11 @@ class HookRunner(HookReader, Protocol):
     def run(self, run: HookRun) -> None:
         """Begin the run, or do nothing if an earlier pass has; never waits for its end. ClusterError."""
 
-    def progress(self) -> HookProgress:
+    def progress(self) -> RequestProgress:
         """Return what this process has asked: a pass has to read each answer before the process ends."""
 
 
-HOOKS: Port[HookRunner] = Port("hooks", "this process does not run hooks")
+RUNNER: Port[HookRunner] = Port("hooks", "this process does not run hooks")
 RUN_HOOK = ActionKind("run hook", "run a hook", Place.AFTER_DRAIN, gives_up="other hooks failed to begin")
 
 
@@ -210,29 +213,4 @@ class HookRun(Struct, frozen=True):
 
     def perform(self, clients: Clients) -> None:
         """Begin it; raises ClusterError."""
-        HOOKS.of(clients).run(self)
-
-
-def hooks_of(annotations: Mapping[str, str], prefix: str) -> tuple[Hook, ...]:
-    """Return the hooks that the annotations of a node or a pod name, by step and name.
-
-    Of very many hooks of one step, these are the first ones by name.
-    """
-    return tuple(_hooks_of(annotations, prefix))
-
-
-@lru_cache(maxsize=16)
-def _starts(prefix: str) -> Mapping[HookStep, str]:
-    return {step: f"{prefix}/{step}." for step in HookStep}
-
-
-def _hooks_of(annotations: Mapping[str, str], prefix: str) -> Iterator[Hook]:
-    starts = _starts(prefix)
-    ours = tuple(starts.values())
-    # Hardly any node or pod has one.
-    if not any(key.startswith(ours) for key in annotations):
-        return
-    for step, start in starts.items():
-        names = sorted(key.removeprefix(start) for key in annotations if key.startswith(start))
-        for name in [name for name in names if _NAME.fullmatch(name)][: limits.HOOKS]:
-            yield Hook(HookId(step, name), limits.text(annotations[start + name].strip(), _OWNER))
+        RUNNER.of(clients).run(self)

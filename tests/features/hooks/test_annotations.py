@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.features.hooks.hook import IN_RECORD, HookEnd
 from reconciler.model.errors import Unreachable
-from reconciler.model.hooks import HookEnd, HookStep
 from reconciler.model.plan import Hold, NoticeType
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
+from reconciler.model.steps import HeldStep
 from reconciler.simulation.api import Call
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.workloads import BudgetSpec
@@ -300,7 +301,7 @@ def test_the_record_says_what_has_ended() -> None:
     going.look()
     going.wait(minutes(10))
     going.until_still()
-    (hook,) = case_of(going.cluster.nodes["a"]).hooks
+    (hook,) = IN_RECORD.of(case_of(going.cluster.nodes["a"]))
 
-    assert (hook.id.step, hook.end, hook.told) == (HookStep.PRE_DRAIN, HookEnd.TIMED_OUT, True)
+    assert (hook.id.step, hook.end, hook.told) == (HeldStep.PRE_DRAIN, HookEnd.TIMED_OUT, True)
     assert case_of(going.cluster.nodes["a"]).state is State.IN_MAINTENANCE

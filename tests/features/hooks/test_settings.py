@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.features.hooks.settings import HOOKS
 from reconciler.model.errors import SettingsError
-from reconciler.model.hooks import HookStep
+from reconciler.model.steps import HeldStep
 from reconciler.settings.load import parse_settings
 
 JOB = "job: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}"
@@ -45,8 +46,9 @@ def test_a_mistake_says_what_to_change(entries: str, why: str) -> None:
 
 def test_a_step_has_its_own_hooks_and_their_selectors_keep_their_labels() -> None:
     entry = f"{{name: a, nodeSelector: {{disk: local}}, {JOB}}}"
-    found = parse_settings(f"hooks: {{postDrain: [{entry}]}}", "x")
+    settings = parse_settings(f"hooks: {{postDrain: [{entry}]}}", "x")
+    found = HOOKS.of(settings)
 
-    assert [one.name for one in found.hooks.of(HookStep.POST_DRAIN)] == ["a"]
-    assert found.hooks.of(HookStep.PRE_DRAIN) == found.hooks.of(HookStep.PRE_UNCORDON) == ()
-    assert "disk" in found.label_keys()
+    assert [one.name for one in found.of(HeldStep.POST_DRAIN)] == ["a"]
+    assert found.of(HeldStep.PRE_DRAIN) == found.of(HeldStep.PRE_UNCORDON) == ()
+    assert "disk" in settings.label_keys()

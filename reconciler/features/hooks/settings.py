@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from reconciler.calendar.values import literal
+from reconciler.calendar.values import format_duration, literal
+from reconciler.features.hooks.hook import HookKind
 from reconciler.model import limits
-from reconciler.model.hooks import HookKind, HookStep
+from reconciler.model.drains import HeldPods
 from reconciler.model.limits import count_of
-from reconciler.model.selector import EVERYTHING
-from reconciler.settings.fields import Duration, Flag, Header, SecretText, Section, Selector, Url
+from reconciler.model.selector import EVERYTHING, LabelSelector
+from reconciler.model.steps import HeldStep
+from reconciler.settings.fields import Duration, Flag, Header, SecretText, Section, Selector, Url, for_nodes
 from reconciler.settings.mistakes import Mistake, Mistakes
+from reconciler.settings.schema import FeatureSection, Settings
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
@@ -123,10 +126,9 @@ class Hooks(Section):
             ("postDrain", self.post_drain),
             ("preUncordon", self.pre_uncordon),
         ):
-            if len(entries) > limits.HOOKS:
-                found.append(
-                    Mistake((key,), f"has {count_of(len(entries), 'hook')}, and {limits.HOOKS} is the limit")
-                )
+            if len(entries) > limits.HOLDERS:
+                many = count_of(len(entries), "hook")
+                found.append(Mistake((key,), f"has {many}, and {limits.HOLDERS} is the limit"))
             names = [one.name for one in entries]
             found += [
                 Mistake((key, index, "name"), f"is the name of another hook of this step: {name}")
@@ -137,17 +139,51 @@ class Hooks(Section):
             raise Mistakes(tuple(found))
         return self
 
-    def of(self, step: HookStep) -> tuple[ConfiguredHook, ...]:
+    def of(self, step: HeldStep) -> tuple[ConfiguredHook, ...]:
         """Return the hooks of a step."""
         match step:
-            case HookStep.PRE_DRAIN:
+            case HeldStep.PRE_DRAIN:
                 return self.pre_drain
-            case HookStep.POST_DRAIN:
+            case HeldStep.POST_DRAIN:
                 return self.post_drain
-            case HookStep.PRE_UNCORDON:
+            case HeldStep.PRE_UNCORDON:
                 return self.pre_uncordon
 
     @property
     def configured(self) -> tuple[ConfiguredHook, ...]:
         """The hooks of all steps."""
         return (*self.pre_drain, *self.post_drain, *self.pre_uncordon)
+
+
+class _Hooks(FeatureSection[Hooks], frozen=True, kw_only=True):
+    def explained(self, settings: Settings) -> Iterator[str]:
+        """Yield the hooks of the settings. The URL of a webhook may be a secret, so it is not shown."""
+        section = self.of(settings)
+        if not section.configured:
+            return
+        yield "Hooks"
+        for step in HeldStep:
+            for hook in section.of(step):
+                yield f"  {step}.{hook.name} ({hook.kind}) holds {step.words}{for_nodes(hook.node_selector)}."
+        yield (
+            f"  Each for {format_duration(section.timeout)} at most."
+            if section.timeout
+            else "  They have no time, and hold nothing."
+        )
+
+    def selectors(self, settings: Settings) -> list[LabelSelector]:
+        return [hook.node_selector for hook in self.of(settings).configured]
+
+    def holds_pods(self, settings: Settings) -> HeldPods | None:
+        timeout = self.of(settings).timeout
+        return HeldPods("hook", timeout) if timeout else None
+
+
+HOOKS = _Hooks(
+    key="hooks",
+    type=Hooks,
+    default=Hooks(),
+    description="What may hold a step of a node's maintenance. See docs/hooks.md.",
+    after="uncordon",
+)
+SECTIONS = (HOOKS,)

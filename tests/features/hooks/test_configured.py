@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.features.hooks.hook import IN_RECORD, HookAnswer, HookEnd, HookKey, HookRun, HookState
 from reconciler.model.errors import ClusterError, Conflict, Unreachable
-from reconciler.model.hooks import HookAnswer, HookEnd, HookKey, HookProgress, HookRun, HookState
 from reconciler.model.outcome import Result
+from reconciler.model.ports import RequestProgress
 from reconciler.simulation.api import Call, Killed
 from reconciler.simulation.clock import Actor
 from tests.laws.histories import History
@@ -43,9 +44,9 @@ class FakeHooks:
             raise self.error
         self.begun.append(run)
 
-    def progress(self) -> HookProgress:
+    def progress(self) -> RequestProgress:
         """See the port."""
-        return HookProgress()
+        return RequestProgress()
 
 
 SPEC = "{spec: {template: {spec: {containers: [{name: a, image: b}]}}}}"
@@ -59,7 +60,7 @@ def history(step: str = "preDrain", extra: str = "", *names: str) -> tuple[Histo
     nodes = [node(annotations={REQUEST: DRAIN_NOW}, labels={"disk": "local"}), node("b")]
     made = History(world_of(nodes, [builders.pod("web", "a")]), builders.settings(text))
     runner = FakeHooks()
-    made.world.hooks = runner
+    made.world.clients["hooks"] = runner
     return made, runner
 
 
@@ -88,7 +89,7 @@ def test_a_hook_is_run_once_with_the_cordon_and_holds_the_drain_until_it_is_done
     going.look()
 
     assert evictions(going) == 1
-    assert [one.end for one in case_of(going.cluster.nodes["a"]).hooks] == [HookEnd.DONE]
+    assert [one.end for one in IN_RECORD.of(case_of(going.cluster.nodes["a"]))] == [HookEnd.DONE]
     assert [one.notice.reason for one in going.cluster.events if one.notice.reason == "HookTimedOut"] == []
 
 
@@ -198,7 +199,7 @@ def test_after_three_hooks_that_can_not_be_run_a_pass_tries_no_more() -> None:
 
 def test_a_process_without_hooks_says_so_and_the_time_limit_ends_the_wait() -> None:
     going, _ = history()
-    going.world.hooks = None
+    going.world.clients["hooks"] = None
     _, outcomes = going.look()
     assert [one.detail for one in outcomes if one.action == "run hook"] == ["this process does not run hooks"]
     going.wait(minutes(10))
