@@ -95,9 +95,10 @@ def obstacles(
     return tuple(sorted(found.values(), key=lambda one: (codes.index(one.code), one.budgets, one.pod))[:MOST])
 
 
-def whose(pods: Sequence[Pod], budgets: BudgetIndex) -> str:
+def whose(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> str:
     """Return the first of these pods in words, each with its workload and its PodDisruptionBudgets."""
-    known = [(pod, tuple(f"PodDisruptionBudget {one.key}" for one in budgets.covering(pod))) for pod in pods]
+    index = BudgetIndex(budgets)
+    known = [(pod, tuple(f"PodDisruptionBudget {each.key}" for each in index.covering(pod))) for pod in pods]
     # Those that a budget may have kept say most.
     first = sorted(known, key=lambda pair: (not pair[1], pair[0].key))[:_NAMED]
     words = ", ".join(_whose(pod, names) for pod, names in first)

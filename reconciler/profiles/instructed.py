@@ -103,9 +103,10 @@ def beside_most(judged: JudgedEvent, common: Mapping[str, str], now: datetime) -
 def beside_older(judged: JudgedEvent, yields_to: str, now: datetime) -> JudgedEvent:
     """Return the event with a start that is left to an older reconciler, with its lock in this namespace.
 
-    `now` is aware, UTC. Two that start drains at a time take twice the places.
+    `yields_to` is empty without one; `now` is aware, UTC. Two that start drains at a time take twice the
+    places.
     """
-    if judged.times is None:
+    if judged.times is None or not yields_to:
         return judged
     return _kept(judged, judged.times, replace(judged.kept, other=Wait(older_acts(yields_to))), now)
 

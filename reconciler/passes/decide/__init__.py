@@ -10,7 +10,7 @@ from itertools import islice
 
 from reconciler.model.content import kept_calendars
 from reconciler.model.node import Node, upgraded_pools
-from reconciler.model.plan import JudgedEvent, NodePlan, Plan, PlanSettings, ProfileNodes
+from reconciler.model.plan import NodePlan, Plan, PlanSettings, ProfileNodes
 from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.reconciler import Reconciler
@@ -107,7 +107,16 @@ def decide(
     )
     older = snapshot.reconciler.yields_to
     if common or older:
-        known = tuple(replace(facts, judged=_beside(facts.judged, common, older, now)) for facts in known)
+        # Events wait while their condition is on most nodes, or an older reconciler acts.
+        known = tuple(
+            replace(
+                facts,
+                judged=tuple(
+                    beside_older(beside_most(judged, common, now), older, now) for judged in facts.judged
+                ),
+            )
+            for facts in known
+        )
 
     # The places of the budget, and when each drain starts.
     read = snapshot.ledger.believed(context.times)
@@ -264,15 +273,6 @@ def decide(
         holds=holds,
         profiles=profiles,
     )
-
-
-def _beside(
-    events: tuple[JudgedEvent, ...], common: Mapping[str, str], older: str, now: datetime
-) -> tuple[JudgedEvent, ...]:
-    """Return the events; they wait while their condition is on most nodes, or an older reconciler acts."""
-    if common:
-        events = tuple(beside_most(judged, common, now) for judged in events)
-    return tuple(beside_older(judged, older, now) for judged in events) if older else events
 
 
 def _label_writes(nodes: Iterable[Node], labels_of: LabelsOf, settings: Settings) -> Iterator[LabelsWrite]:

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 
 from reconciler.drain.filters import Survey, survey
 from reconciler.drain.prospect import whose
-from reconciler.drain.refusal import BudgetIndex
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, struck_by, unbegun
 from reconciler.model.drains import Blocker, Comebacks, Coming, DrainOptions, DrainProgress, WaitLimit, coming
@@ -153,7 +152,7 @@ def with_starts(
         return record
     struck = [start for start in starts if start.pods]
     if found is not None and struck and not any(start.met for start in starts):
-        budgets = BudgetIndex(context.snapshot.for_settings.ahead.budgets or ())
+        budgets = context.snapshot.for_settings.ahead.budgets or ()
         names = whose([each.pod for each in (*found.to_go, *found.waiting)], budgets)
         first, met = min(struck, key=lambda start: start.at), limits.text(names, _LONGEST_NAMES)
         starts = [replace(start, met=met) if start is first else start for start in starts]
