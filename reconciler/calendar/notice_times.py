@@ -1,8 +1,8 @@
 """When a notice is sent: at a change and again after an interval, on weekdays, or once after a delay.
 
-The workflows of maintenance-controller and the section `notify` use the same three schedules. Where
-maintenance-controller compares only the day of the month, days here are compared as dates: a notice of the
-first of a month is sent although the last one was sent on the first of another month.
+All who send notices use the same three schedules. Days are compared as dates, where maintenance-controller
+compares only the day of the month: a notice of the first of a month is sent although the last one was sent on
+the first of another month.
 """
 
 from __future__ import annotations

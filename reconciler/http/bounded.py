@@ -173,7 +173,7 @@ class _Incoming(io.RawIOBase):
         if self._left is not None and count:
             self._left -= count
             if self._left < 0:
-                # urllib3 and botocore report it as a connection that was cut.
+                # Those that ask report it as a connection that was cut.
                 raise http.client.HTTPException("the answer is too large")
         return count
 

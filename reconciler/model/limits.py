@@ -44,7 +44,7 @@ EVENTS = 100
 """Events of one node, and of one annotation."""
 
 ENTRIES = 100
-"""Profiles of one node, and notifications of one node."""
+"""Profiles of one node, and what was sent about one node by different names."""
 
 ADDRESSES = 5
 """Addresses of one namespace, to which messages about its pods are sent."""
@@ -249,6 +249,6 @@ def escaped_json(text: str) -> str:
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 
-def without_slack_markup(text: str) -> str:
-    """Return the text without Slack's markup: no links, no mentions."""
+def without_markup(text: str) -> str:
+    """Return the text with `&`, `<` and `>` as entities: in a chat it is no link and no mention."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""The machines behind nodes, what names them, and what their platform says: Azure, AKS, AWS, ESX."""
+"""The machines behind nodes, what names them, and what their platforms say."""
 
 from __future__ import annotations
 

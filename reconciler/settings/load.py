@@ -30,7 +30,7 @@ PREFIX = "cloud.sap"
 
 _OURS = ("apiVersion", "kind", "mode")
 
-_OF_FEATURES: tuple[Path, ...] = ((), ("sources",))
+_OF_FEATURES: tuple[Path, ...] = ((), ("sources",), ("drain",))
 """The sections to which features add their own keys."""
 
 
@@ -166,10 +166,11 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
         try:
             settings = whole_settings().model_validate(sections, by_alias=True, by_name=False)
         except ValidationError as error:
+            secret = [part.key for part in whole_settings().of_features if part.secret]
             found += [
                 in_file(mistake)
                 for details in error.errors(include_url=False)
-                for mistake in mistakes_of(details, partial(keys_at, whole_settings()), _OF_FEATURES)
+                for mistake in mistakes_of(details, partial(keys_at, whole_settings()), _OF_FEATURES, secret)
             ]
             # What needs several keys is checked only once each of them is valid.
             found += [
@@ -189,7 +190,7 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
             changed: list[Changed] = []
             for key in (alone,) if alone else forms:
                 if not alone:
-                    read += unlike(value.get(key), theirs.value.get(key), (key,))
+                    read += unlike(value.get(key), theirs.value.get(key), (key,), forms[key].secret)
                 outer = () if alone else (key,)
                 # What is a number or a boolean for its key is as it is meant; what is a text may not be.
                 changed += (

@@ -77,10 +77,12 @@ Known = Callable[[Path], list[str]]
 """Returns the keys that a section has, by its path."""
 
 
-def mistakes_of(details: ErrorDetails, known: Known, of_features: Collection[Path] = ()) -> Iterator[Mistake]:
+def mistakes_of(
+    details: ErrorDetails, known: Known, of_features: Collection[Path] = (), secret: Collection[str] = ()
+) -> Iterator[Mistake]:
     """Convert an error of pydantic, with messages for the author of the file.
 
-    `of_features` are the sections to which features add keys of their own.
+    `of_features` are the sections to which features add keys of their own, `secret` those that have secrets.
     """
     # pydantic reports an invalid key of a mapping as `key.[key]`.
     path: Path = tuple(part for part in details["loc"] if part != "[key]")
@@ -92,7 +94,10 @@ def mistakes_of(details: ErrorDetails, known: Known, of_features: Collection[Pat
     elif isinstance(error, ValueError):
         yield Mistake(path, str(error))
     else:
-        yield Mistake(path, _words(details, path, known, path[:-1] in of_features))
+        given = details["input"]
+        if path and path[0] in secret and isinstance(given, str) and details["type"].endswith("_type"):
+            given = Secret(given)  # What was meant as a secret may stand in a wrong place.
+        yield Mistake(path, _words(details, given, path, known, path[:-1] in of_features))
 
 
 def unknown_key(word: str, known: Iterable[str], *, of_features: bool = False) -> str:
@@ -107,10 +112,7 @@ def unknown_key(word: str, known: Iterable[str], *, of_features: bool = False) -
     return f"unknown key{absent}; the keys here are {', '.join(names)}"
 
 
-def _words(details: ErrorDetails, path: Path, known_at: Known, of_features: bool) -> str:
-    given = details["input"]
-    if path[:1] == ("notify",) and isinstance(given, str) and details["type"].endswith("_type"):
-        given = Secret(given)  # What was meant as a secret may stand in a wrong place.
+def _words(details: ErrorDetails, given: object, path: Path, known_at: Known, of_features: bool) -> str:
     match details["type"]:
         case "extra_forbidden":
             return unknown_key(str(path[-1]), known_at(path[:-1]), of_features=of_features)

@@ -259,7 +259,7 @@ class Events(Section):
     terminate: EventMeaning = Field(default_factory=EventMeaning, description="The VM is deleted.")
     rebalance: EventMeaning = Field(
         default_factory=EventMeaning,
-        description="AWS recommends to replace a spot instance that may be interrupted soon.",
+        description="The cloud recommends to replace a spot instance that may be interrupted soon.",
     )
     unknown: EventMeaning = Field(
         default_factory=EventMeaning,

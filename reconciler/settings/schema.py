@@ -119,13 +119,15 @@ class Form(Struct, Generic[T], frozen=True, kw_only=True):
     `is_file` says whether the mapping of a whole file is one of that program, which is this section and
     nothing else. `mistakes` yields what is wrong in the content of the section where other mistakes keep it
     from being valid. `texts` returns the texts that a valid section has at a path of the file, and `idle` why
-    a file with this section alone never does anything, empty if it does.
+    a file with this section alone never does anything, empty if it does. No message shows what is below
+    one of the keys `secret`.
     """
 
     is_file: Callable[[Mapping[str, object]], bool]
     mistakes: Callable[[object], Iterable[Mistake]]
     texts: Callable[[T, KeyPath], tuple[str, ...]]
     idle: Callable[[T], str]
+    secret: tuple[str, ...] = ()
 
 
 class Profiles(Struct, frozen=True):
@@ -148,7 +150,8 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
 
     `type` is that of its value, with pydantic's limits, if any. It stands in the section `below` of the core,
     or beside these, and there behind the key `after` in the schema and on the page, or at the end. `form` is
-    that of another program's file, if it has one. A subclass says what a section means beside its own value.
+    that of another program's file, if it has one. `secret`: a text in a wrong place there may be a secret. A
+    subclass says what a section means beside its own value.
     """
 
     key: str
@@ -158,6 +161,7 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
     below: str = ""
     after: str = ""
     form: Form[T] | None = None
+    secret: bool = False
 
     def mistakes(self, settings: Settings) -> Iterable[Mistake]:
         """Return what is wrong with the whole settings although each section is valid."""

@@ -9,7 +9,7 @@ true, `010` is 8, and there are anchors, aliases and merge keys (`<<`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 
 import yaml
@@ -270,19 +270,22 @@ def read_go_yaml(text: str) -> Document:
     return read_with(_GoReader, text)
 
 
-def unlike(ours: object, theirs: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def unlike(
+    ours: object, theirs: object, path: Path = (), secret: Collection[str] = ()
+) -> Iterator[tuple[Path, str]]:
     """Yield what two readings of one file understand differently: its path, and what each of them reads.
 
-    What a notification has may be a secret, so it is not shown.
+    What is below one of the keys `secret` is not shown.
     """
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in ours:
-            yield from unlike(ours[key], theirs.get(key), (*path, key))
+            yield from unlike(ours[key], theirs.get(key), (*path, key), secret)
     elif isinstance(ours, list) and isinstance(theirs, list):
         for place, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
-            yield from unlike(mine, other, (*path, place))
+            yield from unlike(mine, other, (*path, place), secret)
     elif _as_text(ours) != _as_text(theirs):
-        mine, other = ("one thing", "another") if "notify" in path else map(_as_text, (ours, theirs))
+        hidden = not set(path).isdisjoint(secret)
+        mine, other = ("one thing", "another") if hidden else map(_as_text, (ours, theirs))
         yield path, f"is {mine} here, and {other} in maintenance-controller, which reads YAML 1.1"
 
 

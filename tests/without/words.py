@@ -81,7 +81,8 @@ WORDS: dict[str, Words] = {
         ),
     ),
     "features/notices": Words(
-        (r"notif", r"slack", r"teams\b", r"pagerduty", r"alertmanager"),
+        # To notify is also what the core does by Events, and what a thread does with those that wait.
+        (r"slack", r"teams\b", r"pagerduty", r"alertmanager", r"smtp", r"section `notify`"),
         ("notify",),
         pages=("runbooks/NodeMaintenanceNoticesNotDelivered.md",),
         tests=("real/tools/test_alertmanager.py",),
@@ -115,11 +116,16 @@ WORDS: dict[str, Words] = {
     "sources/request": Words((), ("sources.requests",)),
     "sources/named_condition": Words((r"named.?condition",), ("conditions", "overrides.conditions")),
     "sources/arm": Words(
-        (r"\barm\b", r"self.?service"),
+        # ARM is an API of Azure, which others ask as well.
+        (r"self.?service", r"sources\.arm"),
         ("sources.arm",),
         tests=("real/clouds/test_arm_passes.py", "real/manifests/test_azure.py"),
     ),
-    "sources/aws": Words((r"\baws\b", r"\bec2\b", r"boto"), ("sources.aws",)),
+    "sources/aws": Words(
+        # The cloud, and its command line, have the same name.
+        (r"\baws\b(?!\": | CLI|\", )", r"\bec2\b", r"boto"),
+        ("sources.aws",),
+    ),
 }
 """Words and keys of each plugin, by its room and its name."""
 

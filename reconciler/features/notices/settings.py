@@ -518,6 +518,7 @@ NOTIFY = _Notify(
     type=Annotated[tuple[Notify, ...], Len(max_length=MOST)],
     default=(),
     description="Who gets notices, how, and when, by one transport each. See docs/notices.md. Default: none.",
+    secret=True,
 )
 
 SECTIONS = (NOTIFY,)

@@ -24,7 +24,7 @@ from reconciler.features.workflows.trigger_types import (
 )
 from reconciler.features.workflows.triggers import TRIGGER_TYPES
 from reconciler.model.leases import LeaseTake
-from reconciler.model.limits import without_slack_markup
+from reconciler.model.limits import without_markup
 from reconciler.model.plan import CheckAnswer
 from reconciler.model.problems import internal
 from reconciler.profiles.plugins import Check, Trigger, unknown
@@ -118,6 +118,6 @@ def _notification(instance: NotifyInstance) -> Notification:
     config, schedule = instance.settings, instance.schedule.settings.times
     if isinstance(config, notify_types.Slack):
         # The template may have markup of Slack, but what it inserts may not.
-        return Notification(instance.name, schedule, config.message, escape=without_slack_markup)
+        return Notification(instance.name, schedule, config.message, escape=without_markup)
     title = config.title if isinstance(config, notify_types.SlackThread) else ""
     return Notification(instance.name, schedule, config.message, title)

@@ -92,7 +92,7 @@ PROFILES = _Profiles(
     description="Workflows (docs/workflows.md) in the form of maintenance-controller. `${NAME}` is an "
     "environment variable. Default: none.",
     after="coexist",
-    form=Form(is_file=_is_file, mistakes=unknown_names, texts=_texts_at, idle=idle),
+    form=Form(is_file=_is_file, mistakes=unknown_names, texts=_texts_at, idle=idle, secret=("notify",)),
 )
 
 SECTIONS = (PROFILES,)

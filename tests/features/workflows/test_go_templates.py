@@ -15,7 +15,7 @@ from reconciler.features.workflows.go_templates import (
     rendered,
 )
 from reconciler.model import limits
-from reconciler.model.limits import without_slack_markup
+from reconciler.model.limits import without_markup
 from reconciler.model.messages import LONGEST
 from tests.support import builders
 
@@ -101,7 +101,7 @@ def test_a_value_that_does_not_fit_makes_no_text(template: str, mistake: str) ->
 
 
 def test_only_values_are_escaped() -> None:
-    text = rendered("<!here> {{ .Node.Labels.pool }}", FIELDS, without_slack_markup)
+    text = rendered("<!here> {{ .Node.Labels.pool }}", FIELDS, without_markup)
 
     assert text == "<!here> &lt;x&gt;"
 

@@ -15,7 +15,7 @@ from reconciler.features.notices.transports.sending import Http, NotSent, Post, 
 from reconciler.features.notices.transports.table import Tools
 from reconciler.model.errors import ClusterError
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
-from reconciler.model.limits import count_of, without_slack_markup
+from reconciler.model.limits import count_of, without_markup
 from reconciler.model.messages import SlackHook, SlackThread
 from reconciler.model.moments import shifted
 from reconciler.report.commands import in_parts
@@ -58,7 +58,7 @@ def blocks_of(delivery: Delivery) -> list[dict[str, Any]]:
     texts += [f"… and {len(lines) - room} more"] if len(lines) > room else []
     blocks += [{"type": "section", "text": {"type": "mrkdwn", "text": text}} for text in texts]
     if delivery.links:
-        links = " · ".join(f"<{without_slack_markup(url)}|{name}>" for name, url in delivery.links)
+        links = " · ".join(f"<{without_markup(url)}|{name}>" for name, url in delivery.links)
         blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": links[:_SECTION]}]})
     return blocks
 
@@ -69,15 +69,14 @@ def _marked(line: str) -> str:
         return _plain(line)[:_SECTION]
     parts = in_parts(line)
     shown = (
-        f"`{without_slack_markup(one.text)}`" if one.command or one.code else _plain(one.text)
-        for one in parts
+        f"`{without_markup(one.text)}`" if one.command or one.code else _plain(one.text) for one in parts
     )
     return "".join(shown)[:_SECTION]
 
 
 def _plain(text: str) -> str:
     """Return a text of others without markup: a character without width behind a sign makes it none."""
-    return _SIGNS.sub("\\1\u200b", without_slack_markup(text))
+    return _SIGNS.sub("\\1\u200b", without_markup(text))
 
 
 class SlackTransport:
@@ -89,7 +88,7 @@ class SlackTransport:
 
     def send(self, delivery: Delivery) -> str:
         """Post the message, and return the thread that it began or continued."""
-        message: dict[str, Any] = {"text": shortened(without_slack_markup(delivery.text))}
+        message: dict[str, Any] = {"text": shortened(without_markup(delivery.text))}
         if not delivery.body:
             message["blocks"] = blocks_of(delivery)
         if self._settings.webhook is not None:
@@ -211,7 +210,7 @@ class WorkflowThread:
 
     def _post(self, text: str, thread: str) -> str:
         settings = self._settings
-        body: dict[str, Any] = {"channel": settings.channel, "text": without_slack_markup(text)[:LONGEST]}
+        body: dict[str, Any] = {"channel": settings.channel, "text": without_markup(text)[:LONGEST]}
         if thread:
             body["thread_ts"] = thread
         return post_message(self._tools.http, settings.url, settings.token.text, body)
