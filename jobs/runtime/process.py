@@ -7,7 +7,7 @@ parts, so a `process.py` imports what it makes only when it makes it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, tzinfo
 from functools import cache, reduce, wraps
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from msgspec import Struct, field
 
 from jobs.runtime.environment import Target
+from jobs.runtime.metrics import Family, Sample
 from reconciler import plugins
 from reconciler.model.errors import ReconcilerError
 
@@ -60,18 +61,6 @@ class Past(Struct, frozen=True):
 
     since: datetime
     cases: tuple[EndedCase, ...]
-
-
-class ShuffleRow(Struct, frozen=True):
-    """The counters of one owner and profile: pods, and pods divided by the replicas of their owner.
-
-    `per_replica` is infinite once a pod was counted whose owner had no replica, as in maintenance-controller.
-    """
-
-    owner: str
-    profile: str
-    pods: int = 0
-    per_replica: float = 0.0
 
 
 class Observer:
@@ -151,8 +140,9 @@ class Observer:
     def waiting(self, messages: int | None) -> None:
         """Note how many messages wait to be sent, None if nobody gets any."""
 
-    def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
-        """Note these counts of moved pods."""
+    def samples(self) -> Iterable[Sample]:
+        """Return the metrics of its feature as they are now."""
+        return ()
 
 
 class Surroundings(Struct, frozen=True):
@@ -227,6 +217,10 @@ class Observers(Observer):
         """Return what all of them observe."""
         return reduce(lambda inner, observer: observer.evictor(inner), self._all, evictor)
 
+    def samples(self) -> Iterable[Sample]:
+        """Return those of all."""
+        return [sample for observer in self._all for sample in observer.samples()]
+
     # The rest is handed on as it comes.
 
     def settings(self, *, good: bool) -> None:
@@ -288,10 +282,6 @@ class Observers(Observer):
     def waiting(self, messages: int | None) -> None:
         for observer in self._all:
             observer.waiting(messages)
-
-    def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
-        for observer in self._all:
-            observer.shuffled(counts)
 
     def rehearsed(self, settings: Settings, rehearse: Callable[[], Plan]) -> tuple[Plan, tuple[Outcome, ...]]:
         """Return the plan of a rehearsal, and no outcomes, and show them."""
@@ -425,6 +415,7 @@ class Process(Struct, frozen=True):
     forms: Mapping[str, ReportForm] = field(default_factory=dict)
     notes: Callable[[Reported], tuple[str, ...]] | None = None
     config_maps: tuple[str, ...] = ()
+    families: tuple[Family, ...] = ()
 
 
 @cache

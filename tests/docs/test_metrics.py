@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from reconciler.features.metrics.catalogue import FAMILIES, PREFIX, Family, Type
+from jobs.runtime.metrics import Family, Type
+from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
 from tests.features.metrics.cardinality import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"

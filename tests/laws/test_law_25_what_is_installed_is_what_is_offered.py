@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import chain
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 import reconciler.features
 import reconciler.sources
+from jobs.runtime.process import Observers, Surroundings, processes
 from reconciler import plugins
 from reconciler.report.kinds import action_kinds, hold_kinds
 from reconciler.settings.mistakes import keys
@@ -24,6 +28,19 @@ FEATURES, SOURCES = reconciler.features.FEATURES, reconciler.sources.SOURCES
 EVERY: frozenset[Plugin] = frozenset(
     [*(("features", name) for name in FEATURES), *(("sources", name) for name in SOURCES)]
 )
+
+
+RULES = Path(__file__).parents[2] / "k8s/monitoring/rules.yaml"
+
+METRIC = re.compile(r"node_maintenance_\w+?(?=_(?:bucket|sum|count)\b|\b)")
+"""A metric in an expression, without the ending that a histogram adds."""
+
+ALERTS: Mapping[str, frozenset[str]] = {
+    rule["alert"]: frozenset(METRIC.findall(rule["expr"]))
+    for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]["groups"]
+    for rule in group["rules"]
+}
+"""The metrics that each alert asks for."""
 
 
 def offered(installed: frozenset[Plugin]) -> frozenset[tuple[str, str]]:
@@ -41,7 +58,7 @@ def offered(installed: frozenset[Plugin]) -> frozenset[tuple[str, str]]:
 
 
 def _forget() -> None:
-    for made in (whole_settings, hold_kinds, action_kinds):
+    for made in (whole_settings, hold_kinds, action_kinds, processes):
         made.cache_clear()
 
 
@@ -53,6 +70,14 @@ def _kinds() -> Iterator[Iterator[tuple[str, str]]]:
     yield (("feature", module.FEATURE.name) for module in plugins.modules("feature"))
     yield (("command", name) for face in plugins.faces() for name in getattr(face, "COMMANDS", ()))
     yield (("process", module.__name__) for module in plugins.modules("process"))
+    catalogues = (module.FAMILIES for module in plugins.modules("catalogue"))
+    families = chain(*catalogues, *(process.families for process in processes()))
+    metrics = frozenset(family.name for family in families)
+    yield (("metric", name) for name in metrics)
+    yield (("alert", name) for name, asks in ALERTS.items() if asks <= metrics)
+    yield (
+        ("page", path) for path in Observers().add(Surroundings("serve", {}, print, listens=True)).documents
+    )
 
 
 @cache
@@ -81,3 +106,7 @@ def test_without_a_plugin_only_what_it_brings_is_gone(missing: Plugin) -> None:
 @given(installed=st.frozensets(st.sampled_from(sorted(EVERY))))
 def test_any_choice_of_plugins_offers_what_these_bring(installed: frozenset[Plugin]) -> None:
     assert offered(installed) == core().union(*map(brought_by, installed))
+
+
+def test_with_all_plugins_each_alert_has_its_metrics() -> None:
+    assert {name for kind, name in offered(EVERY) if kind == "alert"} == ALERTS.keys()

@@ -11,7 +11,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from reconciler.features.metrics.catalogue import FAMILIES, Family, Type
+from jobs.runtime.metrics import Family, Type
+from reconciler.features.metrics.catalogue import FAMILIES
 from tests.monitoring.rules import MONITORING, grouped_labels, matched_labels, metrics_in
 from website.dashboard import as_text, dashboard
 

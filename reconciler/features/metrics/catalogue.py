@@ -1,39 +1,10 @@
-"""Every family of metrics that the program has. To add one, add it here, and a row in docs/metrics.md."""
+"""Every family of metrics, but those of features. To add one, add it here, and a row in docs/metrics.md."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from msgspec import Struct
+from jobs.runtime.metrics import Family, Type
 
 PREFIX = "node_maintenance_"
-
-
-class Type(StrEnum):
-    """The types of Prometheus."""
-
-    GAUGE = "gauge"
-    COUNTER = "counter"
-    HISTOGRAM = "histogram"
-    UNTYPED = "untyped"
-
-
-class Family(Struct, frozen=True):
-    """All series of one name. `unit` is the unit of the values, empty for a count and for 0 or 1.
-
-    The name ends as Prometheus' rules say: with the unit, and that of a counter with `_total`. `bounds` are
-    the upper bounds of a histogram's buckets.
-    """
-
-    name: str
-    type: Type
-    help: str
-    labels: tuple[str, ...] = ()
-    unit: str = ""
-    bounds: tuple[float, ...] = ()
-
-    def __str__(self) -> str:
-        return self.name
 
 
 _OURS: list[Family] = []
@@ -192,29 +163,3 @@ LOG_LINES_DROPPED = _counter("log_lines_dropped_total", "Lines of the log that n
 
 FAMILIES = tuple(_OURS)
 """All of them, in the order of docs/metrics.md."""
-
-
-def _of_others(name: str, text: str, *labels: str) -> Family:
-    return Family(f"maintenance_controller_{name}", Type.UNTYPED, text, labels)
-
-
-SHUFFLES = _of_others(
-    "pod_shuffle_count",
-    "Pods on nodes that a workflow has put into maintenance, by their workload.",
-    "owner",
-    "profile",
-)
-SHUFFLES_PER_REPLICA = _of_others(
-    "pod_shuffles_per_replica",
-    "The same pods, each divided by the replicas of its workload.",
-    "owner",
-    "profile",
-)
-TRANSITION_FAILURES = _of_others(
-    "transition_failure_count",
-    "How often checks of a workflow could not be answered: once for each node and pass.",
-    "profile",
-)
-
-OF_OTHERS = (SHUFFLES, SHUFFLES_PER_REPLICA, TRANSITION_FAILURES)
-"""Families with the names of another program, which do not follow the rules of Prometheus."""

@@ -11,8 +11,9 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from reconciler.features.metrics.catalogue import FAMILIES, NODE_HOLD_SINCE, Family, Type
-from reconciler.features.metrics.samples import HoldsSince, Sample
+from jobs.runtime.metrics import Family, Sample, Type
+from reconciler.features.metrics.catalogue import FAMILIES, NODE_HOLD_SINCE
+from reconciler.features.metrics.samples import HoldsSince
 from reconciler.http.bounded import BoundedClient, Bounds
 from reconciler.model import limits
 from reconciler.model.errors import GatewayError

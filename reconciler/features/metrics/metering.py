@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import platform
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -17,7 +16,8 @@ from msgspec import Struct
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from jobs.runtime.health import Document
-from jobs.runtime.process import Observer, Passed, ShuffleRow
+from jobs.runtime.metrics import Sample
+from jobs.runtime.process import Observer, Passed
 from jobs.runtime.unblocked import dropped
 from reconciler import __version__
 from reconciler.drain.drainer.requests import REASONS
@@ -27,16 +27,12 @@ from reconciler.features.metrics.samples import (
     HoldsSince,
     PassView,
     ProcessView,
-    Sample,
     count_answers,
-    count_failures,
-    failure_samples,
     held_since,
     missed_samples,
     open_kinds,
     pass_samples,
     process_samples,
-    shuffle_samples,
 )
 from reconciler.http.failures import report_requests
 from reconciler.model.case_outcome import ENDS
@@ -76,12 +72,15 @@ class Meter(Observer):
 
     last_read = "/metrics"
 
-    def __init__(self, holds: HoldsSince | None = MappingProxyType({})) -> None:
-        """Count from zero.
+    def __init__(
+        self, others: Observer | None = None, holds: HoldsSince | None = MappingProxyType({})
+    ) -> None:
+        """Count from zero, and show what the others have to show as well.
 
         `holds` is since when nodes are held, as an earlier process knows it. None: it is not known, and not
         shown.
         """
+        self._others = others or Observer()
         self._registry = CollectorRegistry()
         self._counters = Counters(self._registry)
         self._registry.register(Samples(self._samples))
@@ -90,9 +89,7 @@ class Meter(Observer):
         self._lock = threading.Lock()
         self._pass: PassView | None = None
         self._holds = holds
-        self._shuffles: Sequence[ShuffleRow] = ()
         self._dropped = 0
-        self._failures: Counter[str] = Counter()
         self._began: dict[str, datetime] = {}
         self._missed: tuple[EndedCase, ...] = ()
         self._ended: dict[str, _Counted] = {}
@@ -182,11 +179,6 @@ class Meter(Observer):
         self._missed = tuple(case for case in self._missed if plan.now - case.times.ended < MISSED_FOR)
         for labels, count in count_answers(plan):
             self._counters.add(catalogue.SOURCE_ANSWERS, *labels, by=count)
-        failures = Counter(self._failures)
-        for profile, count in count_failures(plan):
-            failures[profile] += count
-        # Another thread may read the one before.
-        self._failures = failures
         for kind in open_kinds(plan):
             # A rate sees the first case that ends only if the series was there before it.
             for outcome in ENDS:
@@ -234,10 +226,6 @@ class Meter(Observer):
         """Note how many messages wait to be sent, None if nobody gets any."""
         self._note(waiting=messages)
 
-    def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
-        """Show these counts of moved pods."""
-        self._shuffles = counts
-
     def request(self, api: str, method: str, status: int | None, seconds: float, _: str = "") -> None:
         """Count a request; see `Reporter`."""
         self._counters.add(catalogue.API_REQUESTS, api, method, "none" if status is None else str(status))
@@ -254,11 +242,7 @@ class Meter(Observer):
 
     def _samples(self) -> tuple[Sample, ...]:
         shown = self._pass
-        others = (
-            *shuffle_samples(self._shuffles),
-            *failure_samples(self._failures),
-            *missed_samples(self._missed),
-        )
+        others = (*self._others.samples(), *missed_samples(self._missed))
         found = (*process_samples(self._process), *others)
         return found if shown is None else (*found, *pass_samples(shown))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from jobs.runtime.output import check_output, write_output
-from jobs.runtime.process import Passed
+from jobs.runtime.process import Observer, Passed
 from reconciler.features.metrics.exposition import Taken, holds_in, push
 from reconciler.features.metrics.metering import Meter
 from reconciler.features.metrics.samples import HoldsSince
@@ -35,15 +35,19 @@ class RunMeter(Meter):
     """Counts one run, and leaves what it has counted by its end."""
 
     def __init__(
-        self, output: MetricsOutput, warn: Callable[[str], object], now: Callable[[], datetime]
+        self,
+        output: MetricsOutput,
+        warn: Callable[[str], object],
+        now: Callable[[], datetime],
+        others: Observer | None = None,
     ) -> None:
-        """Leave it there; `warn` gets why that failed, `now` is a clock (aware).
+        """Leave it there; `warn` gets why that failed, `now` is a clock (aware). See Meter for `others`.
 
         Raises OutputError if the file has no folder.
         """
         if output.metrics_file is not None:
             check_output(output.metrics_file)
-        super().__init__(_holds(output.metrics_file))
+        super().__init__(others, _holds(output.metrics_file))
         self._output, self._warn, self._now = output, warn, now
         self._taken: Taken | None = None
         self._start = now()

@@ -31,18 +31,18 @@ _OUTPUTS = (
 )
 
 
-def _observer(around: Surroundings, _: Observer) -> Observer | None:
+def _observer(around: Surroundings, others: Observer) -> Observer | None:
     # Most processes count nothing, and load nothing of this.
     if around.listens:
         from reconciler.features.metrics.metering import Meter
 
-        return Meter()
+        return Meter(others)
     wanted = {name: value for name, value in around.given.items() if name.startswith("metrics_")}
     if not any(wanted.values()):
         return None
     from reconciler.features.metrics.output import MetricsOutput, RunMeter
 
-    return RunMeter(MetricsOutput(**wanted), around.warn, around.now)
+    return RunMeter(MetricsOutput(**wanted), around.warn, around.now, others)
 
 
 PROCESS = Process(options={"sweep": _OUTPUTS, "report": _OUTPUTS}, observer=_observer)

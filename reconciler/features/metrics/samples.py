@@ -12,12 +12,11 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from jobs.runtime.process import ShuffleRow
+from jobs.runtime.metrics import Sample
 from reconciler.features.metrics import catalogue
-from reconciler.features.metrics.catalogue import Family
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase, leading_kind
-from reconciler.model.plan import NodePlan, Plan, Verdict
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseForecast
@@ -38,14 +37,6 @@ _OF_PERSON = ("notHeld", "notStopped")
 
 HoldsSince = Mapping[tuple[str, str], datetime]
 """Since when a node has a hold, by its name and the code of the hold (UTC)."""
-
-
-class Sample(Struct, frozen=True):
-    """One value of one family, with the values of its labels in the order of the family."""
-
-    family: Family
-    value: float
-    labels: tuple[str, ...] = ()
 
 
 class PassView(Struct, frozen=True):
@@ -202,32 +193,11 @@ def _case(node: NodePlan) -> Iterator[Sample]:
             yield Sample(family, int(schedule.forecast is forecast), labels)
 
 
-def shuffle_samples(counts: Iterable[ShuffleRow]) -> Iterator[Sample]:
-    """Yield the counts of moved pods under the names of maintenance-controller."""
-    for row in counts:
-        labels = (row.owner, row.profile)
-        yield Sample(catalogue.SHUFFLES, row.pods, labels)
-        yield Sample(catalogue.SHUFFLES_PER_REPLICA, row.per_replica, labels)
-
-
-def failure_samples(failures: Mapping[str, int]) -> Iterator[Sample]:
-    """Yield how often checks of a workflow could not be answered, by its name."""
-    for profile, count in sorted(failures.items()):
-        yield Sample(catalogue.TRANSITION_FAILURES, count, (profile,))
-
-
 def missed_samples(cases: Iterable[EndedCase]) -> Iterator[Sample]:
     """Yield when each of these cases ended, whose nodes were not drained in time."""
     last = {(case.place.node, case.kind, case.outcome.value): case.times.ended for case in cases}
     for labels, at in sorted(last.items()):
         yield Sample(catalogue.CASE_MISSED, at.timestamp(), labels)
-
-
-def count_failures(plan: Plan) -> Iterable[tuple[str, int]]:
-    """Yield the name of each workflow of each node, and 1 if one of its checks has no answer in this pass."""
-    for node in plan.nodes:
-        for report in node.workflows:
-            yield report.profile, any(one.verdict is Verdict.UNKNOWN for one in report.answers)
 
 
 def count_answers(plan: Plan) -> Iterable[tuple[tuple[str, str], int]]:

@@ -7,20 +7,22 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from jobs.runtime.process import Observer, Observers, PassPorts, Ports, Process, Surroundings
+from reconciler.features.workflows.metrics import FAMILIES, Failures
 
 if TYPE_CHECKING:
     from reconciler.settings.schema import Settings
 
 
-def _observer(around: Surroundings, others: Observer) -> Observer | None:
+def _observer(around: Surroundings, _: Observer) -> Observer | None:
+    failures = Failures()
     if around.command != "serve" or around.connection is None:
-        return None
+        return failures
     from reconciler.features.workflows.node_info import NodeInfo
     from reconciler.features.workflows.shuffle_counter import ShuffleCounter, Shuffles
     from reconciler.kubernetes.workloads import Workloads
 
-    shuffles = Shuffles(ShuffleCounter(Workloads(around.connection)), others)
-    return Observers(shuffles, NodeInfo()) if around.listens else shuffles
+    shuffles = Shuffles(ShuffleCounter(Workloads(around.connection)))
+    return Observers(shuffles, failures, *((NodeInfo(),) if around.listens else ()))
 
 
 def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
@@ -37,4 +39,4 @@ def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
     return lambda settings: made() if PROFILES.of(settings).on else PassPorts()
 
 
-PROCESS = Process(observer=_observer, ports=_ports)
+PROCESS = Process(observer=_observer, ports=_ports, families=FAMILIES)

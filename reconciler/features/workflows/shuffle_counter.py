@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from msgspec import Struct, field
 
-from jobs.runtime.process import Observer, Passed, ShuffleRow
+from jobs.runtime.metrics import Sample
+from jobs.runtime.process import Observer, Passed
+from reconciler.features.workflows.metrics import SHUFFLES, SHUFFLES_PER_REPLICA
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome, Result
@@ -29,6 +31,18 @@ LONGEST = 10.0
 
 
 _RIGHTS = "k8s/shuffles has the permissions for workloads"
+
+
+class ShuffleRow(Struct, frozen=True):
+    """The counters of one owner and profile: pods, and pods divided by the replicas of their owner.
+
+    `per_replica` is infinite once a pod was counted whose owner had no replica, as in maintenance-controller.
+    """
+
+    owner: str
+    profile: str
+    pods: int = 0
+    per_replica: float = 0.0
 
 
 class WorkloadReader(Protocol):
@@ -77,11 +91,12 @@ class ShuffleCounter:
 
 
 class Shuffles(Observer):
-    """Counts after each pass, where the settings ask for it, and shows the counts to others."""
+    """Counts after each pass, where the settings ask for it, and shows the counts."""
 
-    def __init__(self, counter: ShuffleCounter, others: Observer) -> None:
-        """Show what this counter counts to these."""
-        self._counter, self._others = counter, others
+    def __init__(self, counter: ShuffleCounter) -> None:
+        """Show what this counter counts."""
+        self._counter = counter
+        self._shown: tuple[ShuffleRow, ...] = ()
 
     def after(self, passed: Passed) -> None:
         """Count the pods of this pass."""
@@ -90,7 +105,14 @@ class Shuffles(Observer):
         counted = PROFILES.of(passed.settings).shuffle_counts
         if counted:
             self._counter.after(passed.plan, passed.outcomes)
-        self._others.shuffled(self._counter.counts.rows if counted else ())
+        self._shown = self._counter.counts.rows if counted else ()
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the counts of moved pods."""
+        for row in self._shown:
+            labels = (row.owner, row.profile)
+            yield Sample(SHUFFLES, row.pods, labels)
+            yield Sample(SHUFFLES_PER_REPLICA, row.per_replica, labels)
 
 
 SERIES = 10_000

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from jobs.runtime.metrics import Family, Sample, Type
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics.exposition import Counters, Samples, to_text
-from reconciler.features.metrics.samples import Sample, shuffle_samples
-from reconciler.features.workflows.shuffle_counter import ShuffleCounts
-from reconciler.model.pod import Workload, WorkloadKind
 
 
 @pytest.fixture
@@ -87,16 +86,9 @@ def test_counters_and_histograms_count_from_zero(registry: CollectorRegistry) ->
     assert not any(name.endswith("_created") for name, _ in found)
 
 
-def test_counts_of_moved_pods_have_the_names_of_maintenance_controller(registry: CollectorRegistry) -> None:
-    web = Workload(WorkloadKind.DEPLOYMENT, "web", 4)
-    none = Workload(WorkloadKind.DAEMON_SET, "logs", 0)
-    counts = ShuffleCounts().counted("blue", [web, web, none])
-    registry.register(Samples(lambda: shuffle_samples(counts.rows)))
+def test_the_metrics_of_a_feature_are_shown_with_their_own_names(registry: CollectorRegistry) -> None:
+    cranes = Family("crane_lifts", Type.UNTYPED, "Lifts.", ("owner",))
+    registry.register(Samples(lambda: [Sample(cranes, 2, ("a",)), Sample(cranes, math.inf, ("b",))]))
 
-    assert b"# TYPE maintenance_controller_pod_shuffle_count untyped\n" in to_text(registry)
-    assert lines(registry) == [
-        'maintenance_controller_pod_shuffle_count{owner="daemon_set_logs",profile="blue"} 1.0',
-        'maintenance_controller_pod_shuffle_count{owner="deployment_web",profile="blue"} 2.0',
-        'maintenance_controller_pod_shuffles_per_replica{owner="daemon_set_logs",profile="blue"} +Inf',
-        'maintenance_controller_pod_shuffles_per_replica{owner="deployment_web",profile="blue"} 0.5',
-    ]
+    assert b"# TYPE crane_lifts untyped\n" in to_text(registry)
+    assert lines(registry) == ['crane_lifts{owner="a"} 2.0', 'crane_lifts{owner="b"} +Inf']

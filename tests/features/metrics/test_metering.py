@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from jobs.runtime.metrics import Family, Sample, Type
+from jobs.runtime.process import Observer, Observers
 from reconciler.features.metrics import metering
 from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
 from reconciler.features.metrics.metering import Meter
@@ -19,7 +21,7 @@ from reconciler.http.failures import report
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.event import Kind
-from reconciler.model.plan import Actions, CheckAnswer, NodePlan, Plan, Verdict, WorkflowReport
+from reconciler.model.plan import Actions, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from tests.features.metrics.everything import full
@@ -254,23 +256,9 @@ def test_a_plan_that_can_not_be_counted_is_an_unexpected_error_and_ends_no_pass(
     assert shown(meter)["unexpected_errors_total", ()] == 1
 
 
-def with_workflow(*verdicts: Verdict) -> Plan:
-    """A plan of one node with a workflow whose checks answer this."""
-    answers = tuple(CheckAnswer(f"check{n}", verdict, "why") for n, verdict in enumerate(verdicts))
-    report = WorkflowReport("reboots", State.OPERATIONAL, State.OPERATIONAL, NOW, answers=answers)
-    node_plan = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, workflows=(report,))
-    return replace(planned(snapshot(node("a"))), nodes=(node_plan,))
+def test_what_other_observers_show_is_shown_as_well() -> None:
+    class Crane(Observer):
+        def samples(self) -> Iterable[Sample]:
+            return [Sample(Family("crane_lifts", Type.UNTYPED, "Lifts."), 7)]
 
-
-def test_a_pass_in_which_a_workflow_has_no_answer_counts_as_a_failure(meter: Meter) -> None:
-    def failures() -> float:
-        name = b'maintenance_controller_transition_failure_count{profile="reboots"} '
-        (line,) = (line for line in meter.text().splitlines() if line.startswith(name))
-        return float(line.removeprefix(name))
-
-    meter.shows(with_workflow(Verdict.PASSED, Verdict.FAILED), {})
-    before = failures()
-    for _ in range(2):
-        meter.shows(with_workflow(Verdict.UNKNOWN, Verdict.UNKNOWN), {})
-
-    assert (before, failures()) == (0, 2)
+    assert b"crane_lifts 7.0" in Meter(Observers(Crane())).text()

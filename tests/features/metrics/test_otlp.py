@@ -10,11 +10,11 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from prometheus_client import CollectorRegistry
 
+from jobs.runtime.metrics import Sample
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics import otlp as otlp_metrics
 from reconciler.features.metrics.exposition import Counters, Samples, Taken
 from reconciler.features.metrics.otlp import push
-from reconciler.features.metrics.samples import Sample
 from reconciler.model.errors import GatewayError
 from tests.support.builders import NOW, minutes
 from tests.support.stub import Answer, Stub

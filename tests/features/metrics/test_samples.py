@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.runtime.metrics import Family
 from reconciler.features.metrics import catalogue
-from reconciler.features.metrics.catalogue import Family
 from reconciler.features.metrics.samples import BUDGETS, PassView, count_answers, held_since, pass_samples
 from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind

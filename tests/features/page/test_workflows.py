@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from jobs.runtime.metrics import Sample
 from jobs.runtime.process import Passed
 from reconciler.features.metrics.catalogue import PROFILE_NODES
-from reconciler.features.metrics.samples import PassView, Sample, pass_samples
+from reconciler.features.metrics.samples import PassView, pass_samples
 from reconciler.features.page.facts import Cell, History, PageFacts, cell_of, profiles
 from reconciler.features.page.html import as_html
 from reconciler.features.page.live import page_facts

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
-from jobs.runtime.process import Observer, Passed, ShuffleRow
+from jobs.runtime.process import Passed
 from reconciler.features.workflows.shuffle_counter import (
     LONGEST,
     NODES,
@@ -17,6 +16,7 @@ from reconciler.features.workflows.shuffle_counter import (
     Entered,
     ShuffleCounter,
     ShuffleCounts,
+    ShuffleRow,
     Shuffles,
     entered,
 )
@@ -142,18 +142,18 @@ def test_a_slow_server_costs_a_pass_a_limited_time(caplog: pytest.LogCaptureFixt
 
 @pytest.mark.parametrize("on", [True, False])
 def test_moved_pods_are_counted_and_shown_only_where_the_settings_ask_for_it(on: bool) -> None:
-    class Other(Observer):
-        owners: Sequence[str] = ()
-
-        def shuffled(self, counts: Sequence[ShuffleRow]) -> None:
-            self.owners = [row.owner for row in counts]
-
-    other, reader = Other(), Reader()
+    reader = Reader()
     plan, outcomes = entering("a")
     chosen = builders.settings(f"profiles: {{shuffleCounts: {str(on).lower()}}}")
-    Shuffles(ShuffleCounter(reader), other).after(Passed(plan, chosen, outcomes, rehearsed=False))
+    shuffles = Shuffles(ShuffleCounter(reader))
+    shuffles.after(Passed(plan, chosen, outcomes, rehearsed=False))
 
-    assert (reader.asked, other.owners) == ((["a"], ["deployment_a"]) if on else ([], []))
+    shown = [(sample.family.name, sample.labels[0], sample.value) for sample in shuffles.samples()]
+    counts = [
+        ("maintenance_controller_pod_shuffle_count", "deployment_a", 1),
+        ("maintenance_controller_pod_shuffles_per_replica", "deployment_a", 0.5),
+    ]
+    assert (reader.asked, shown) == ((["a"], counts) if on else ([], []))
 
 
 WORKFLOW = parse_settings(
