@@ -212,9 +212,25 @@ def followed(
     `found` are the pods on the node, None if they are not known or must not end the drain. Without a
     `timeout`, it is not tried again.
     """
-    # The volumes of pods that left, None if nobody read them.
-    attached = context.snapshot.attached.get(node.name)
-    after = _after(drain, found, drained, timeout, attached, context)
+    now, after = context.now, drain
+    if running(drained) and drained is not None:
+        after = replace(drain, seen=drained.seen)
+    if timeout is not None and now - drain.since >= timeout:
+        returned = after.seen.returned
+        after = DrainRecord(context.second, drain.attempt + 1, seen=Seen(returned=returned))
+    if found is not None and found.drained and not running(drained):
+        # The pods do not show whether volumes are still attached. What this process has drained knows it, and
+        # a drain that is held has nobody who waits for them. None: nobody read the volumes of pods that left.
+        attached, emptied = context.snapshot.attached.get(node.name), drain.seen.emptied
+        # A start that a clock which was ahead has written counts as now, in each pass.
+        same = drained is not None and (drained.since == drain.since or drain.since >= context.second)
+        knows = same and drained is not None and drained.phase is Phase.DRAINED
+        over = emptied is not None and now >= emptied + VOLUMES_AWAITED
+        if knows or attached == () or over or (timeout is None and emptied is None):
+            kept = KeptPods.of(found.kept, coming_to(drain, drained))
+            after = replace(drain, done=context.second, kept=kept, seen=Seen())
+        elif attached:
+            after = replace(drain, seen=replace(drain.seen, emptied=emptied or context.second))
     before = {coming.namespace for coming in coming_to(drain, None)}
     notices = tuple(
         Notice(
@@ -226,35 +242,6 @@ def followed(
     if after.done is not None:
         notices = (*notices, Notice(DRAINED, after.kept.words(node.name)))
     return after, notices
-
-
-def _after(
-    drain: DrainRecord,
-    found: Survey | None,
-    drained: DrainProgress | None,
-    timeout: timedelta | None,
-    attached: tuple[str, ...] | None,
-    context: PassContext,
-) -> DrainRecord:
-    if found is not None and found.drained and not running(drained):
-        # The pods do not show whether volumes are still attached. What this process has drained knows it, and
-        # a drain that is held has nobody who waits for them.
-        # A start that a clock which was ahead has written counts as now, in each pass.
-        same = drained is not None and (drained.since == drain.since or drain.since >= context.second)
-        knows = same and drained is not None and drained.phase is Phase.DRAINED
-        emptied = drain.seen.emptied
-        over = emptied is not None and context.now >= emptied + VOLUMES_AWAITED
-        if knows or attached == () or over or (timeout is None and emptied is None):
-            kept = KeptPods.of(found.kept, coming_to(drain, drained))
-            return replace(drain, done=context.second, kept=kept, seen=Seen())
-        if attached:
-            return replace(drain, seen=replace(drain.seen, emptied=emptied or context.second))
-    if timeout is not None and context.now - drain.since >= timeout:
-        seen = drained.seen if running(drained) and drained is not None else drain.seen
-        return DrainRecord(context.second, drain.attempt + 1, seen=Seen(returned=seen.returned))
-    if running(drained) and drained is not None:
-        return replace(drain, seen=drained.seen)
-    return drain
 
 
 def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> int | None:
@@ -303,7 +290,12 @@ def _held_drain(
     if node.name == context.snapshot.itself.node and progress.undrained:
         others = f"{count_of(progress.undrained, 'other node', 'are')} being drained"
         reason = f"the reconciler runs on it, so it goes last: {others}"
-        until = _own_turn(view, context, progress)
+        # From when on it waits for no other.
+        until = first_lost_from(view.present)
+        if any(event.event.started or event.exempt.places is not None for event in view.urgent):
+            until = context.now
+        elif view.urgent:
+            until = (progress.begun or context.now) + HEAD_START
         if until is None or until > context.now:
             until = min((at for at in (until, progress.stuck_at) if at), default=None)
             return replace(others_first.hold(node.name, reason), until=until)
@@ -327,15 +319,6 @@ def _held_for_slot(
     # A drain that holds a slot is not stopped for one that would begin.
     holding = 0 if holds_slot(drained) else len(progress.holding)
     return _no_slot(node, context, progress) if progress.drains + holding >= order.slots else None
-
-
-def _own_turn(view: cases.CaseView, context: PassContext, progress: Progress) -> datetime | None:
-    """Return from when on our own node waits for no other (UTC), None if it waits for all of them."""
-    if not view.urgent:
-        return first_lost_from(view.present)
-    if any(event.event.started or event.exempt.places is not None for event in view.urgent):
-        return context.now
-    return (progress.begun or context.now) + HEAD_START
 
 
 def _no_slot(node: NodeFacts, context: PassContext, progress: Progress) -> Hold:

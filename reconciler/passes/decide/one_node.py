@@ -18,11 +18,12 @@ from reconciler.model.values import replace
 from reconciler.model.writes import node_write
 from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, running
-from reconciler.passes.decide.facts import pods_staying, with_starts
+from reconciler.passes.decide.facts import pods_staying, tell, with_starts
 from reconciler.passes.decide.known import broken
-from reconciler.passes.decide.planned import hold, node_plan, plan_of, remembering, repeated
+from reconciler.passes.decide.planned import hold, node_patch, node_plan, remembering, repeated, second_patch
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts
+from reconciler.passes.plugin import NodeAfterPass
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
@@ -93,9 +94,9 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         # Nodes that AKS manages itself deny every change.
         has_left = not settings.manages(read.labels) and HOSTED_LABEL not in read.labels
         left = parts.taken_back(read, prefix, has_left=has_left)
-        write = node_write(read, prefix, labels=left.labels, annotations=left.annotations)
+        cleared = node_write(read, prefix, labels=left.labels, annotations=left.annotations)
         todo = Actions(
-            write=write if left.labels or left.annotations else None,
+            write=cleared if left.labels or left.annotations else None,
             stop_drain=running(drained),
             publications=left.writes,
         )
@@ -186,9 +187,40 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     if decision.drain is not None:
         for decider in progress.deciders:
             decision.drain = decider.order(decision.drain, node, context)
-    plan = plan_of(decision, node, context, parts, progress.deciders)
-    if spaced:
-        plan = replace(plan, todo=replace(plan.todo, spaced=True))
+
+    # What the case and the features have to say, and the patches of the node.
+    tell(decision, node, context)
+    for decider in progress.deciders:
+        decider.tell(decision, node, context)
+    after = NodeAfterPass(
+        decision.state,
+        decision.record,
+        view,
+        decision.holds,
+        draining=decision.drain is not None,
+        # A cordon of this pass comes too late for what was drained before it.
+        cordoned=read.unschedulable and effects.node.unschedulable,
+        of_features=node.of_features,
+    )
+    signs = parts.signs(read, after, context)
+    decision.holds = (*decision.holds, *signs.holds)
+    write = node_patch(node, effects.node, decision.record, signs, context)
+    noted = second_patch(node, write, decision.noted, context) if decision.noted is not None else None
+    beside = node.workflows.todo if node.workflows is not None else Actions()
+    notices = (*effects.notices, *decision.notices, *signs.notices, *decision.news)
+    todo = replace(
+        beside,
+        write=write,
+        drain=decision.drain,
+        stop_drain=decision.stop_drain,
+        tasks=(*beside.tasks, *decision.tasks, *effects.tasks, *signs.tasks),
+        notices=(*beside.notices, *notices),
+        publications=signs.writes,
+        pending=decision.pending,
+        noted=noted,
+        spaced=spaced,
+    )
+    plan = node_plan(decision, node, todo, context)
     for decider in progress.deciders:
         decider.note(node, progress)
     return plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -19,51 +19,11 @@ from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
 from reconciler.passes.decide.decision import CaseDecision
-from reconciler.passes.decide.facts import left_by_case, tell
-from reconciler.passes.node_facts import DEFAULT, Decider, NodeFacts, PassContext, WorkflowStep
-from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import NodeAfterPass, NodeSigns
+from reconciler.passes.decide.facts import left_by_case
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
+from reconciler.passes.plugin import NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.starts.budget import pool_of
-
-
-def plan_of(
-    decision: CaseDecision, node: NodeFacts, context: PassContext, parts: Parts, deciders: Iterable[Decider]
-) -> NodePlan:
-    """Return the plan with what the case and the features have to say, its signs, and its patches."""
-    effects = decision.effects
-    assert effects is not None
-    tell(decision, node, context)
-    for decider in deciders:
-        decider.tell(decision, node, context)
-    record = decision.record
-    standing = NodeAfterPass(
-        decision.state,
-        record,
-        decision.view,
-        decision.holds,
-        draining=decision.drain is not None,
-        # A cordon of this pass comes too late for what was drained before it.
-        cordoned=node.read.unschedulable and effects.node.unschedulable,
-        of_features=node.of_features,
-    )
-    signs = parts.signs(node.read, standing, context)
-    decision.holds = (*decision.holds, *signs.holds)
-    write = node_patch(node, effects.node, record, signs, context)
-    beside = node.workflows.todo if node.workflows is not None else Actions()
-    notices = (*effects.notices, *decision.notices, *signs.notices, *decision.news)
-    todo = replace(
-        beside,
-        write=write,
-        drain=decision.drain,
-        stop_drain=decision.stop_drain,
-        tasks=(*beside.tasks, *decision.tasks, *effects.tasks, *signs.tasks),
-        notices=(*beside.notices, *notices),
-        publications=signs.writes,
-        pending=decision.pending,
-        noted=second_patch(node, write, decision.noted, context) if decision.noted is not None else None,
-    )
-    return node_plan(decision, node, todo, context)
 
 
 def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: PassContext) -> NodePlan:
