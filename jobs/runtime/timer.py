@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,9 @@ from typing import Self
 from apscheduler.executors.debug import DebugExecutor
 from apscheduler.jobstores.memory import MemoryJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
+
+SET = 1.0
+"""Seconds by which the wall clock differs from one look to the next at least if somebody has set it."""
 
 
 class _SteadyJobs(MemoryJobStore):  # type: ignore[misc]  # APScheduler ships no types
@@ -22,16 +26,17 @@ class _SteadyJobs(MemoryJobStore):  # type: ignore[misc]  # APScheduler ships no
 
     def __init__(self) -> None:
         super().__init__()
-        self._ahead = time.time() - time.monotonic()
+        self.ahead = time.time() - time.monotonic()
+        """How far the wall clock was ahead of the steady one at the last look, in seconds."""
 
     def moment(self, seconds: float) -> datetime:
         """Return the moment in so many seconds (UTC), by the wall clock as it was at the last look."""
-        return datetime.fromtimestamp(time.monotonic() + seconds + self._ahead, UTC)
+        return datetime.fromtimestamp(time.monotonic() + seconds + self.ahead, UTC)
 
     def get_due_jobs(self, now: datetime) -> list[object]:
         """Move each job by what the wall clock was set since the last look, then return those due `now`."""
-        moved = now.timestamp() - time.monotonic() - self._ahead
-        self._ahead += moved
+        moved = now.timestamp() - time.monotonic() - self.ahead
+        self.ahead += moved
         for job in self.get_all_jobs():
             job.next_run_time += timedelta(seconds=moved)
             self.update_job(job)
@@ -73,4 +78,8 @@ class PassTimer:
 
     def ring_in(self, seconds: float) -> None:
         """Ring in so many seconds instead of at the moment that was due next."""
-        self._job.modify(next_run_time=self._jobs.moment(max(seconds, 0.0)))
+        ahead = math.inf
+        # The timer's thread may see a clock that was set meanwhile: it moves the jobs, but not this moment.
+        while abs(ahead - self._jobs.ahead) > SET:
+            ahead = self._jobs.ahead
+            self._job.modify(next_run_time=self._jobs.moment(max(seconds, 0.0)))

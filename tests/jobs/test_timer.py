@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from queue import Queue
 
 import pytest
+from apscheduler.job import Job
 from apscheduler.schedulers import base
 
 from jobs.runtime.timer import PassTimer
@@ -57,6 +58,27 @@ def test_a_clock_that_is_set_back_delays_no_ring(wall: type[Wall]) -> None:
             rings.get(timeout=30)
             wall.ahead = -timedelta(hours=hours)
         rings.get(timeout=30)
+        rings.get(timeout=30)
+
+
+def test_a_clock_that_is_set_back_while_another_moment_is_asked_for_delays_no_ring(
+    wall: type[Wall], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rings: Queue[None] = Queue()
+    modify = Job.modify
+
+    def interrupted(job: Job, **changes: object) -> None:
+        monkeypatch.setattr(Job, "modify", modify)
+        wall.ahead = -timedelta(hours=1)
+        # The timer rings for the moment that was asked for before, and sees the clock.
+        rings.get(timeout=30)
+        modify(job, **changes)
+
+    with PassTimer(lambda: rings.put(None), HOUR) as timer:
+        rings.get(timeout=30)
+        timer.ring_in(0.1)
+        monkeypatch.setattr(Job, "modify", interrupted)
+        timer.ring_in(0.0)
         rings.get(timeout=30)
 
 
