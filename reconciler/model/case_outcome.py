@@ -220,5 +220,4 @@ def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
 
 def _begun(case: CaseRecord) -> bool:
     """Whether the maintenance took place, as far as its sources tell."""
-    ours = case.asked or case.replacement is not None
-    return bool(case.facts.starts) or bool(ours) or any(not one.reports_start for one in case.events)
+    return bool(case.facts.starts) or bool(case.asked) or any(not one.reports_start for one in case.events)

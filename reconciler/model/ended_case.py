@@ -12,6 +12,7 @@ from reconciler.model import limits
 from reconciler.model.case_outcome import ENDS, CaseOutcome, CaseResult, outcome_at_end
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
+from reconciler.model.machine import REPLACE, SURGE
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.values import Flat, Name, Written, decoded, encoded
@@ -149,7 +150,7 @@ def _stopped(outcome: CaseOutcome, plan: NodePlan) -> str:
 
 
 def _ending(case: CaseRecord, *, deleted: bool) -> str:
-    if case.replacement is None:
+    if case.asked_by(SURGE) is None and case.asked_by(REPLACE) is None:
         return "its node was deleted"
     return "its machine was deleted to be replaced" if deleted else "its machine is deleted to be replaced"
 

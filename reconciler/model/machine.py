@@ -108,6 +108,9 @@ def vm_of(provider_id: str) -> Vm | None:
     return None
 
 
+SURGE, REPLACE = "surge", "replace"
+"""The names of the offers by which a machine is replaced: one more in its pool, and its deletion."""
+
 AKS = "AKS"
 KARPENTER = "Karpenter"
 OPENSHIFT = "OpenShift"
@@ -211,9 +214,6 @@ RAISE_POOL = ActionKind("raise pool", "scale its pool up by one machine", most=1
 REPLACE_MACHINE = ActionKind(
     "replace machine", "delete its machine, so that its pool creates a new one", most=1, deletes=True
 )
-
-
-ACTIONS = (RAISE_POOL, REPLACE_MACHINE)
 
 
 class ScaleUp(Struct, frozen=True):

@@ -193,21 +193,6 @@ class Asked(Struct, frozen=True):
     own: str = ""
 
 
-class Replacement(Struct, frozen=True):
-    """A new machine that we requested in place of this node's.
-
-    `asked` is the time of the last request (UTC). `wanted` is the number of machines to which the pool was
-    scaled up for it, None if it was not. `removals` counts the requests to delete the node's own machine,
-    `retries` the repeated ones to scale the pool up. It is written before the request: the pass after a kill
-    knows that the request may have been sent.
-    """
-
-    asked: datetime
-    wanted: int | None = None
-    removals: Written[int] = 0
-    retries: int = 0
-
-
 class PlatformStart(Struct, frozen=True):
     """The platform's start of one event, as a pass saw it first.
 
@@ -312,11 +297,10 @@ class ProfileRecord(Struct, frozen=True):
     the case. `dismissed` are ignored because someone uncordoned the node, as `uncordoned` says, or because
     the platform did not follow our requests. The case of an uncordoned node goes on until these events are
     gone, though nothing is done for it. `quiet_since` is when the last of `events` was gone from every source
-    that reported it. `asked` is what was asked of the platform, once for each offer. `replacement` is set
-    once another machine was requested. `facts` is what happened so far; a profile that is operational has
-    some while an event that requires a drain can't start a case. `late` are events that the drain of the
-    node did not help us to end: the node was given back, and its next drain starts late. `parts` are those of
-    features, read through their `RecordPart`. All moments are UTC.
+    that reported it. `asked` is what was asked of the platform, once for each offer. `facts` is what happened
+    so far; a profile that is operational has some while an event that requires a drain can't start a case.
+    `late` are events that the drain of the node did not help us to end: the node was given back, and its next
+    drain starts late. `parts` are those of features, read through their `RecordPart`. All moments are UTC.
     """
 
     state: Written[State] = State.OPERATIONAL
@@ -325,7 +309,6 @@ class ProfileRecord(Struct, frozen=True):
     quiet_since: datetime | None = None
     dismissed: tuple[KnownEvent, ...] = ()
     asked: Annotated[tuple[Asked, ...], Meta(max_length=limits.INSTANCES)] = ()
-    replacement: Replacement | None = None
     facts: CaseFacts = CaseFacts()
     late: tuple[KnownEvent, ...] = ()
     uncordoned: Uncordoned | None = None
@@ -485,7 +468,6 @@ class Record(Struct, frozen=True):
             quiet_since=mine.quiet_since,
             dismissed=mine.dismissed,
             asked=mine.asked,
-            replacement=mine.replacement,
             facts=mine.facts,
             late=mine.late,
             uncordoned=mine.uncordoned,
@@ -506,7 +488,6 @@ class Record(Struct, frozen=True):
             quiet_since=case.quiet_since,
             dismissed=case.dismissed,
             asked=case.asked,
-            replacement=case.replacement,
             facts=case.facts,
             late=case.late,
             uncordoned=case.uncordoned,
@@ -643,14 +624,12 @@ class Unreadable(Struct, frozen=True):
 
 
 def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
-    replacement = kept.replacement
     return replace(
         kept,
         since=times.maybe(kept.since),
         quiet_since=times.maybe(kept.quiet_since),
         uncordoned=kept.uncordoned and replace(kept.uncordoned, at=times.of(kept.uncordoned.at)),
         asked=tuple(replace(asked, last=times.of(asked.last)) for asked in kept.asked),
-        replacement=replacement and replace(replacement, asked=times.of(replacement.asked)),
         facts=kept.facts.believed(times),
     )
 

@@ -24,6 +24,7 @@ from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapsh
 from reconciler.model.values import replace
 from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.case import not_dismissed
+from reconciler.profiles.endings import wanted_machines
 from reconciler.profiles.situation import Situation
 from reconciler.settings.policies import NodePolicies
 from reconciler.settings.schema import Settings
@@ -324,5 +325,4 @@ def pools_in_replacement(seen: Iterable[NodeFacts], context: PassContext) -> dic
 
 
 def _in_hand(node: NodeFacts, machines: Mapping[str, Machine]) -> PoolKey | None:
-    asked = node.case.replacement
-    return pool_key(machines.get(node.name)) if asked is not None and asked.wanted is not None else None
+    return pool_key(machines.get(node.name)) if wanted_machines(node.case) is not None else None

@@ -17,7 +17,7 @@ from reconciler.model.content import CalendarPlace, CalendarText, KeptCalendar, 
 from reconciler.model.errors import CloudError, ClusterError, Late, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.limits import EARLIEST
-from reconciler.model.machine import Machine, MachineRef
+from reconciler.model.machine import REPLACE, SURGE, Machine, MachineRef
 from reconciler.model.moments import to_text
 from reconciler.model.node import (
     POOL_ANNOTATIONS,
@@ -781,8 +781,7 @@ def _machines(
             continue
         record = records.get(node.name)
         drain = record.drain if record is not None else None
-        kept = [profile.replacement for _, profile in record.profiles] if record is not None else []
-        asked = any(asked is not None and asked.removals for asked in kept)
+        asked = record is not None and record.has_asked(REPLACE)
         refs.append(replace(ref, drained=drain is not None and drain.drain.done is not None, asked=asked))
     if not refs:
         return {}
@@ -802,7 +801,7 @@ def _may_be_replaced(
     node: Node, readings: tuple[Reading, ...], record: Record | None, settings: Settings, *, wanted: bool
 ) -> bool:
     kept = [profile for _, profile in record.profiles] if record is not None else []
-    if any(profile.replacement is not None for profile in kept):
+    if record is not None and (record.has_asked(SURGE) or record.has_asked(REPLACE)):
         return True
     if any(signal.replaces for reading in readings for signal in reading.signals):
         return True

@@ -32,6 +32,7 @@ from reconciler.passes.plugin import (
     Wants,
 )
 from reconciler.passes.polled import PolledSource
+from reconciler.profiles.replacing import REPLACING
 from reconciler.profiles.situation import Offer
 from reconciler.settings.schema import Settings
 
@@ -105,9 +106,14 @@ class Parts(Struct, frozen=True, dict=True):
 
     @cached_property
     def offers(self) -> tuple[Offer, ...]:
-        """What sources and features can ask of platforms, also those that the settings have off."""
+        """What can be asked of platforms, also by sources and features that the settings have off.
+
+        A feature that knows machines need not say how one is replaced.
+        """
         of_sources = (offer for source in self.sources.all for offer in source.offers)
-        return (*of_sources, *(offer for feature in self.features for offer in feature.offers))
+        of_features = (offer for feature in self.features for offer in feature.offers)
+        of_machines = REPLACING if any(feature.machine_of for feature in self.features) else ()
+        return (*of_sources, *of_features, *of_machines)
 
     def wants(self, settings: Settings) -> Wants:
         """Return what sources and features read."""

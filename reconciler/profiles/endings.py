@@ -13,11 +13,11 @@ from msgspec import Struct, field
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import MaintenanceEvent, Reading, Signal
 from reconciler.model.limits import count_of
-from reconciler.model.machine import Machine, vm_of
+from reconciler.model.machine import REPLACE, SURGE, Machine, vm_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import AfterDrain
-from reconciler.model.record import CaseRecord, Replacement
+from reconciler.model.record import CaseRecord
 from reconciler.settings.policies import EventPolicy
 
 ATTEMPTS = 5
@@ -83,7 +83,13 @@ def is_control_plane(node: Node, machine: Machine | None) -> bool:
     return declared or any(label in node.labels for label in CONTROL_PLANE_LABELS)
 
 
-def why_never_replaced(node: Node, machine: Machine | None, twin: str, asked: Replacement | None) -> str:
+def wanted_machines(record: CaseRecord) -> int | None:
+    """Return to how many machines the pool was scaled up for the node, None if it was not."""
+    asked = record.asked_by(SURGE)
+    return int(asked.own) if asked is not None and asked.own.isdecimal() else None
+
+
+def why_never_replaced(node: Node, machine: Machine | None, twin: str, record: CaseRecord) -> str:
     """Return why the machine is not replaced as things stand, whatever is waited for; empty if it may be."""
     if is_control_plane(node, machine):
         return "control-plane nodes are never replaced; handle this one by hand"
@@ -102,21 +108,22 @@ def why_never_replaced(node: Node, machine: Machine | None, twin: str, asked: Re
         return f"it is not replaced: {pool} has no single count that could be restored"
     if machine.stalls:
         return f"its deletion would not end: {machine.stalls}"
-    if asked is not None and asked.removals >= ATTEMPTS:
-        return f"its machine is still there after {count_of(asked.removals, 'request')} to delete it"
-    if asked is not None and asked.wanted is not None and not asked.removals:
-        grown = pool.wanted is not None and pool.wanted >= asked.wanted
-        if not grown and asked.retries + 1 >= ATTEMPTS:
+    removal, surge, wanted = record.asked_by(REPLACE), record.asked_by(SURGE), wanted_machines(record)
+    if removal is not None and removal.attempts >= ATTEMPTS:
+        return f"its machine is still there after {count_of(removal.attempts, 'request')} to delete it"
+    if surge is not None and wanted is not None and removal is None:
+        grown = pool.wanted is not None and pool.wanted >= wanted
+        if not grown and surge.attempts >= ATTEMPTS:
             return (
-                f"{pool} does not have {count_of(asked.wanted, 'machine')} after "
-                f"{count_of(asked.retries + 1, 'request')}"
+                f"{pool} does not have {count_of(wanted, 'machine')} after "
+                f"{count_of(surge.attempts, 'request')}"
             )
     return ""
 
 
 def _why_not_now(node: Node, means: Means) -> str:
     """Return why the machine is not replaced, or, before the drain, why it is not yet known to be."""
-    refusal = why_never_replaced(node, means.machine, means.twin, means.record.replacement)
+    refusal = why_never_replaced(node, means.machine, means.twin, means.record)
     if refusal or means.record.drain is not None:
         return refusal
     # A drained node waits for its pool. One that is in service need not stand empty meanwhile.

@@ -158,10 +158,13 @@ class Offer(Struct, frozen=True):
       waits for that; `who` can end it, `by_itself` if it ends without a person.
     - `request` returns what is asked, once that is due; None if it can't be asked after all.
     - `answered` passes unless the case has to wait for the platform, which then `answers`, in words.
+    - `left` returns an Event if somebody has to undo what was asked, because the case goes on without it.
     - `refused` passes if the platform has not done what it was asked for, and is not asked again; None if
       the case does not end by that.
 
-    What is asked twice must do no harm: a pass that is killed may have asked.
+    An offer that `prepares` is for what has to be there first. It waits for no hook, and may be due before
+    the drain, which then waits for its answer. What is asked twice must do no harm: a pass that is killed may
+    have asked.
     """
 
     name: str
@@ -173,6 +176,8 @@ class Offer(Struct, frozen=True):
     by_itself: bool = False
     answered: Callable[[Situation], CheckResult] = _waits_for_nothing
     answers: str = ""
+    left: Callable[[Situation], Notice | None] | None = None
+    prepares: bool = False
     refused: Callable[[Situation], CheckResult] | None = None
 
 

@@ -10,18 +10,9 @@ from datetime import datetime
 
 from reconciler.model.case_outcome import CaseResult, outcome_of
 from reconciler.model.limits import count_of, first_of
-from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.plan import Notice, NoticeType, Verdict
-from reconciler.model.record import (
-    Asked,
-    CaseRecord,
-    Cordon,
-    DrainRecord,
-    KnownEvent,
-    Replacement,
-    Uncordoned,
-)
+from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, KnownEvent, Uncordoned
 from reconciler.model.values import replace
 from reconciler.profiles.case import dismissed_words, known, newly_asking
 from reconciler.profiles.plugins import PLATFORM, Trigger, trigger
@@ -100,7 +91,7 @@ def give_up(situation: Situation, effects: Effects) -> Effects:
     requests = {
         offer.platform: asked.attempts
         for offer in situation.asked
-        if offer.refused is not None and (asked := record.asked_by(offer.name)) is not None
+        if offer.refused is not None and (asked := situation.record.asked_by(offer.name)) is not None
     }
     refusals = [
         f"{platform} did not do its maintenance after {count_of(attempts, 'request')}"
@@ -173,8 +164,18 @@ def _left(record: CaseRecord) -> str:
 @trigger("askPlatform")
 def ask_platform(situation: Situation, effects: Effects) -> Effects:
     """Record what each offer that is due asks of the platform. `act` asks once that is written."""
+    return _ask(situation, effects, prepares=False)
+
+
+@trigger("prepare")
+def prepare(situation: Situation, effects: Effects) -> Effects:
+    """Do the same for what has to be there before the platform is asked to begin."""
+    return _ask(situation, effects, prepares=True)
+
+
+def _ask(situation: Situation, effects: Effects, *, prepares: bool) -> Effects:
     for offer in situation.offers:
-        if offer.due(situation).verdict is not Verdict.PASSED:
+        if offer.prepares is not prepares or offer.due(situation).verdict is not Verdict.PASSED:
             continue
         request = offer.request(situation)
         if request is None:
@@ -200,55 +201,14 @@ def _with_request(record: CaseRecord, offer: Offer, request: Request, now: datet
     return replace(record, asked=tuple(sorted((*others, asked), key=lambda each: each.offer)))
 
 
-@trigger("replace")
-def replace_machine(situation: Situation, effects: Effects) -> Effects:
-    """Record the deletion. `act` sends the request to the machine provider after that."""
-    machine = situation.machine
-    if machine is None or machine.pool is None:
-        return effects
-    before = effects.record.replacement or Replacement(situation.now)
-    asked = replace(before, asked=situation.now.replace(microsecond=0), removals=before.removals + 1)
-    pool, lower = machine.pool, None
-    if before.wanted is not None and not pool.lowered_by_deletion:
-        # Do not lower a count that someone else has changed since.
-        lower = before.wanted - 1 if pool.wanted == before.wanted else None
-    effects = replace(effects, record=replace(effects.record, replacement=asked))
-    effects = effects.with_task(Remove(situation.node.name, machine, lower))
-    again = f" (attempt {asked.removals})" if asked.removals > 1 else ""
-    message = f"deletes its machine; {pool} creates a new one{again}"
-    return effects.with_notice(Notice("MaintenanceReplacing", message))
-
-
-@trigger("surge")
-def surge(situation: Situation, effects: Effects) -> Effects:
-    """Record the new count of the pool. `act` sends the request after that."""
-    machine = situation.machine
-    if machine is None or machine.pool is None or machine.pool.wanted is None:
-        return effects
-    wanted = machine.pool.wanted + 1
-    before = effects.record.replacement
-    retries = 0 if before is None or before.wanted is None else before.retries + 1
-    asked = Replacement(situation.now.replace(microsecond=0), wanted, retries=retries)
-    effects = replace(effects, record=replace(effects.record, replacement=asked))
-    effects = effects.with_task(ScaleUp(situation.node.name, machine, wanted))
-    message = f"scales {machine.pool} up to {count_of(wanted, 'machine')}, for the replacement of this node"
-    return effects.with_notice(Notice("MaintenanceSurge", message))
-
-
-@trigger("leaveSurge")
-def leave_surge(situation: Situation, effects: Effects) -> Effects:
-    """Drop the replacement. The pool is not scaled down, because this could delete any node."""
-    asked = effects.record.replacement
-    effects = replace(effects, record=replace(effects.record, replacement=None))
-    if asked is None or asked.wanted is None or asked.removals:
-        return effects
-    machine = situation.machine
-    pool = str(machine.pool) if machine is not None and machine.pool is not None else "its pool"
-    message = (
-        f"{pool} was scaled up to {count_of(asked.wanted, 'machine')} for this node, which is not "
-        f"replaced; scale it down"
-    )
-    return effects.with_notice(Notice("MaintenanceSurplus", message, NoticeType.WARNING))
+@trigger("leaveOffers")
+def leave_offers(situation: Situation, effects: Effects) -> Effects:
+    """Forget what was asked, and report what of it somebody has to undo."""
+    effects = replace(effects, record=replace(effects.record, asked=()))
+    for offer in situation.asked:
+        if offer.left is not None and (notice := offer.left(situation)) is not None:
+            effects = effects.with_notice(notice)
+    return effects
 
 
 TRIGGERS = {name: Trigger(name, kind) for name, kind in PLATFORM.triggers.items()}

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 from reconciler import plugins
-from reconciler.model import machine, writes
+from reconciler.model import writes
 from reconciler.model.holds import OF_THE_CORE, HoldKind
 from reconciler.model.outcome import ACTIONS, ActionKind
-
-if TYPE_CHECKING:
-    from reconciler.profiles.situation import Offer
 
 
 @cache
@@ -42,22 +38,26 @@ def hold_kinds() -> Mapping[str, HoldKind]:
 def action_kinds() -> Mapping[str, ActionKind]:
     """Return every kind of action by its name.
 
-    Raises ValueError, which names both files, if two have one name, and if one of a feature has no words.
+    Raises ValueError, which names both files, if two kinds or two offers have one name, and if a kind of a
+    feature has no words.
     """
-    core = ("reconciler/model", (*ACTIONS, *machine.ACTIONS, *writes.ACTIONS))
-    of_features = [
-        (plugins.file_of(module), (*module.FEATURE.actions, *_asking(module.FEATURE.offers)))
-        for module in plugins.modules("feature")
-    ]
-    of_sources = [
-        (plugins.file_of(module), [kind for source in module.SOURCES for kind in _asking(source.offers)])
+    from reconciler.profiles.replacing import REPLACING
+
+    of_machines = [offer.action for offer in REPLACING if offer.action is not None]
+    core = ("reconciler/model", (*ACTIONS, *writes.ACTIONS, *of_machines))
+    of_features = [(plugins.file_of(module), module.FEATURE.actions) for module in plugins.modules("feature")]
+    offers = [(plugins.file_of(module), module.FEATURE.offers) for module in plugins.modules("feature")]
+    offers += [
+        (plugins.file_of(module), tuple(offer for source in module.SOURCES for offer in source.offers))
         for module in plugins.modules("source")
     ]
-    for file, kinds in (*of_features, *of_sources):
+    plugins.by_name(
+        "offer", (("reconciler/profiles/replacing.py", REPLACING), *offers), lambda offer: offer.name
+    )
+    offered = [
+        (file, [offer.action for offer in given if offer.action is not None]) for file, given in offers
+    ]
+    for file, kinds in (*of_features, *offered):
         if silent := [kind.name for kind in kinds if not kind.words]:
             raise ValueError(f"{file}: the action {silent[0]} has no words for reports")
-    return plugins.by_name("action", (core, *of_features, *of_sources), lambda kind: kind.name)
-
-
-def _asking(offers: Iterable[Offer]) -> Iterable[ActionKind]:
-    return (offer.action for offer in offers if offer.action is not None)
+    return plugins.by_name("action", (core, *of_features, *offered), lambda kind: kind.name)

@@ -39,6 +39,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import Hold, NodePlan, Verdict
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.model.values import replace
+from reconciler.profiles.replacing import ONE_MORE
 from reconciler.profiles.situation import Situation
 from reconciler.report.document import node_report
 from reconciler.report.explain import who_ends
@@ -57,10 +58,12 @@ from tests.features.workflows.scene import ask as ask_workflow
 from tests.laws import test_law_19_profiles_share_a_node as profiles
 from tests.passes import test_what_a_rehearsal_may_not_see as rights
 from tests.profiles import test_checks as checks
+from tests.profiles import test_replacing as replacing
 from tests.sources.arm import test_offer as arm
 from tests.sources.imds import test_offer as imds
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, RECORD, minutes
+from tests.support.cases import machine
 from tests.support.worlds import look, world_of
 
 WORKFLOW = """profiles:
@@ -179,6 +182,7 @@ _OFFERS: Mapping[str, Situation] = MappingProxyType(
     {
         "offerDue": replace(imds.shared(imds.MAY_NOT), offers=(OFFER,)),
         "offerAnswered": replace(arm.azure(arm.performed(5)), offers=(SELF_SERVICE,)),
+        "preparationDue": replace(replacing.surging(machine()), offers=(ONE_MORE,)),
         "offerRefused": replace(arm.azure(arm.performed(60, 3)), offers=(SELF_SERVICE,)),
     }
 )

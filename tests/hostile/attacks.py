@@ -71,7 +71,11 @@ def our_annotations(random: Random, uid: str) -> Object:
         "profiles": random.choice(
             [{}, {"default": {"state": "in-maintenance", "since": random.choice(_MOMENTS)}}]
         ),
-        "case": {"events": [], "cordon": "ours", "replacement": {"asked": _MOMENTS[1], "removals": _HUGE}},
+        "case": {
+            "events": [],
+            "cordon": "ours",
+            "asked": [{"offer": "replace", "last": _MOMENTS[1], "attempts": _HUGE}],
+        },
         "claimedBy": texts(random)[:1000],
     }
     chosen: dict[str, str] = {

@@ -71,8 +71,8 @@ DOCUMENTS = (
     builders.published({"EventId": "A"}, vm=Z).replace('"A"', f'"\\ud800", "DurationInSeconds": {DIGITS}'),
     _record(since="9999-01-01T00:00:00Z"),
     _record(quietSince="9999-12-31T23:59:59Z"),
-    _record(replacement={"asked": "2026-11-21T11:00:00Z", "removals": 10**12}),
-    _record(selfService={"asked": "2026-11-21T11:00:00Z", "attempt": 10**12, "bootId": HALF}),
+    _record(asked=[{"offer": "replace", "last": "2026-11-21T11:00:00Z", "attempts": 10**12}]),
+    _record(asked=[{"offer": "surge", "last": "2026-11-21T11:00:00Z", "own": HALF}]),
     _record().replace("default", "\\ud800"),
     builders.held_node(builders.record(), Z, claimed_by="HALF")
     .annotations[RECORD]

@@ -30,7 +30,6 @@ from reconciler.model.record import (
     PlatformStart,
     Record,
     RecordPart,
-    Replacement,
     State,
     from_annotation,
     shown_labels,
@@ -62,7 +61,6 @@ def test_every_part_comes_back() -> None:
     case = replace(
         case,
         asked=(Asked("begin", NOW, events=("A1",)), Asked("move", NOW, 2, own="boot-1")),
-        replacement=Replacement(NOW, 4, 1),
         facts=CaseFacts(
             (PlatformStart(known(ids=("A1",)), NOW, 3), PlatformStart(known(Kind.REDEPLOY), NOW)),
             NOW,

@@ -11,20 +11,17 @@ import pytest
 
 from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.instructions import Approval, Kept, PersonHold, Wait, Word, approval_text, hold_text
-from reconciler.model.machine import AKS, Machine
 from reconciler.model.node import MECHANIC_LABEL, REMEDIATOR_TAINT, Node
 from reconciler.model.plan import JudgedEvent, Opening
-from reconciler.model.record import Asked, CaseRecord, DrainRecord, Replacement, State
+from reconciler.model.record import Asked, CaseRecord
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.parts import Parts, Sources
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.checks.machines import PAUSE
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.profiles.situation import Offer, Situation, Work
-from reconciler.profiles.triggers import surge
+from reconciler.profiles.situation import Offer, Situation
 from reconciler.settings.schema import Settings
 from reconciler.starts.answer import wait_of_own_node
 from tests.support.builders import (
@@ -42,20 +39,7 @@ from tests.support.builders import (
     settings,
     situation,
 )
-from tests.support.cases import (
-    AKS_POOL,
-    OFFER,
-    POOL,
-    REF,
-    REPLACES,
-    SURGES,
-    TAKEN,
-    azure_node,
-    drained,
-    judged_plan,
-    machine,
-    to_be_replaced,
-)
+from tests.support.cases import OFFER, TAKEN, azure_node, drained, judged_plan
 
 ANSWERS: dict[str, Mapping[str, tuple[Situation, CheckResult]]] = {}
 """By check and case: the situation, and the answer with words that are in its reason."""
@@ -226,29 +210,6 @@ ANSWERS["onlyReconciler"] = {
     "beside an older one": (situation(None, OLDER), failed("older reconciler")),
 }
 
-GOING = Replacement(at(-5), removals=1)
-BUSY = machine(replace(POOL, busy="np is busy"))
-UNREADABLE = Machine(REF, problem="403")
-
-
-def replaced(owner: Machine | None, asked: Replacement | None = None) -> Situation:
-    """A drained node of which this machine is known."""
-    return to_be_replaced(owner, asked=asked)
-
-
-ANSWERS["machineStays"] = {
-    "nobody's": (replaced(None), passed()),
-    "not asked": (replaced(machine()), passed()),
-    "deleted by others": (replaced(machine(deleting=True)), failed("is being deleted")),
-    "deleted": (replaced(machine(deleting=True), GOING), failed("is being deleted")),
-    "just asked": (replaced(machine(), replace(GOING, asked=at(-1))), failed("", at(1))),
-    "after the pause": (replaced(machine(), replace(GOING, asked=NOW - PAUSE)), passed()),
-    "busy": (replaced(BUSY, GOING), failed("np is busy")),
-    "but did not happen": (replaced(machine(), GOING), passed()),
-    "nobody to ask": (replaced(None, GOING), unknown("no known provider")),
-    "unreadable": (replaced(UNREADABLE, GOING), unknown("403")),
-}
-
 TAKEN_AWAY = record(events=(known(Kind.PREEMPT, not_before=at(-1)),))
 DOWN = node(ready=False, ready_since=at(-1))
 ANSWERS["machineComesBack"] = {
@@ -364,78 +325,6 @@ ANSWERS["plannedForLater"] = {
 }
 
 
-OF_AKS = machine(AKS_POOL, provider=AKS)
-SEVERAL_SIZES = replace(OF_AKS, pool=replace(AKS_POOL, wanted=None, scales=False))
-AT_IT = record(drain=DrainRecord(NOW))
-
-
-def requested(removals: int, *, ago: float) -> Situation:
-    """A node whose machine was deleted so often in vain, the last time so many minutes ago."""
-    return replaced(machine(), Replacement(at(-ago), removals=removals))
-
-
-ANSWERS["replaceDue"] = {
-    "due": (replaced(machine()), yes("the node is drained, and MachineSet np creates a new machine")),
-    "nobody's": (replaced(None), failed("the node does not name a machine provider")),
-    "unreadable": (replaced(UNREADABLE), unknown("can't be replaced: 403")),
-    "no pool": (replaced(machine(None)), failed("nothing would create")),
-    "going": (replaced(machine(deleting=True)), failed("is being deleted")),
-    "control plane": (replaced(machine(control_plane=True)), failed("never replaced")),
-    "stalls": (replaced(replace(machine(), stalls="pod shop/db-0 stays")), failed("shop/db-0 stays")),
-    "busy": (replaced(BUSY), failed("np is busy")),
-    "two nodes have the VM": (
-        replace(replaced(machine()), twin="b"),
-        failed("it is not replaced: node b has the same providerID"),
-    ),
-    "agent pool of several sizes": (replaced(SEVERAL_SIZES), failed("has no single count")),
-    "it has not the one more": (replaced(OF_AKS, Replacement(at(-5), 4)), failed("")),
-    "it has the one more": (replaced(OF_AKS, Replacement(at(-5), 3)), yes()),
-    "asked just now": (requested(1, ago=1.9), failed("", at(0.1))),
-    "asked in vain": (requested(1, ago=2), yes()),
-    "the fifth request": (requested(4, ago=60), yes()),
-    "no sixth request": (requested(5, ago=60), failed("still there after 5 requests")),
-    "not drained yet": (to_be_replaced(machine(), held=AT_IT), no("")),
-    "not replaced": (to_be_replaced(machine(), chosen=settings()), no("")),
-}
-
-
-def surging(
-    owner: Machine | None,
-    asked: Replacement | None = None,
-    *,
-    date: float | None = None,
-    before_us: str = "",
-    chosen: Settings = SURGES,
-) -> Situation:
-    """A node before its drain, which wants one machine more."""
-    return to_be_replaced(
-        owner,
-        chosen=chosen,
-        state=State.REQUIRED,
-        asked=asked,
-        not_before=None if date is None else at(date),
-        before_us=before_us,
-    )
-
-
-RAISED = Replacement(at(-3), 4)
-FOUR_WANTED = machine(replace(POOL, wanted=4))
-ALL_READY = machine(replace(POOL, wanted=4, ready=4))
-READINESS_UNKNOWN = machine(replace(POOL, wanted=4, ready=None))
-
-ANSWERS["replacementReady"] = {
-    "no surge": (surging(machine(), chosen=REPLACES), passed()),
-    "Ready": (surging(ALL_READY, RAISED), passed("its replacement in MachineSet np is Ready")),
-    "at the deadline": (surging(FOUR_WANTED, RAISED, date=15), passed("the deadline has come")),
-    "nobody can": (surging(machine(None)), passed("no machine provider can")),
-    "not Ready": (surging(FOUR_WANTED, RAISED), failed("have 4 machines Ready before the drain, and has 3")),
-    "until the deadline": (surging(FOUR_WANTED, RAISED, date=60), failed("", at(45))),
-    "not asked yet": (surging(machine()), failed("one more machine before the drain")),
-    "another first": (surging(machine(), before_us="b"), failed("node b of MachineSet np")),
-    "busy": (surging(BUSY), failed("np is busy")),
-}
-
-
 def once(offer: Offer) -> Situation:
     """A node for which this offer was used once."""
     return replace(situation(held=replace(record(), asked=(Asked(offer.name, NOW),))), offers=(offer,))
@@ -472,7 +361,16 @@ ANSWERS["offerDue"] = {
         offering(toy(), toy(ASLEEP), toy(AWAY)),
         failed("the toy is asleep; the toy is away", at(5)),
     ),
+    "not what has to be there first": (
+        offering(replace(toy(passed("one more")), prepares=True)),
+        no("nothing is asked"),
+    ),
     "one is unknown": (offering(toy(ASLEEP), toy(unknown("who knows"))), unknown("who knows", at(9))),
+}
+ANSWERS["preparationDue"] = {
+    "nothing has to be there first": (offering(toy(passed("it is time"))), no("nothing is asked")),
+    "not yet": (offering(replace(toy(ASLEEP), prepares=True)), no("the toy is asleep", at(9))),
+    "now": (offering(replace(toy(passed("one more")), prepares=True)), yes("one more")),
 }
 ANSWERS["offerAnswered"] = {
     "nothing is waited for": (offering(toy()), passed()),
@@ -548,51 +446,6 @@ ANSWERS["startsAllowed"] = {
     "Enforce": (situation(chosen=settings(mode="Enforce")), passed()),
     "Finish": (situation(chosen=settings(mode="Finish")), failed("")),
 }
-
-TRUSTING = settings("events: {Redeploy: {replace: true}}\nreplace: {aks: {count: TrustAutoscaler}}")
-ANSWERS["surgeDue"] = {
-    "surge": (surging(machine()), yes("gets one more machine")),
-    "no surge": (surging(machine(), chosen=REPLACES), no("the provider creates the new machine by itself")),
-    "agent pool, surge": (surging(OF_AKS), yes("agent pool np gets one more machine")),
-    "its autoscaler is trusted": (
-        to_be_replaced(OF_AKS, chosen=TRUSTING),
-        no("creates the new machine by itself"),
-    ),
-    "a machine set brings one by itself": (replaced(machine()), no("creates the new machine by itself")),
-    "not drained yet": (to_be_replaced(OF_AKS, held=AT_IT), no("the node is not drained yet")),
-    "not replaced": (surging(machine(), chosen=settings()), no("no event replaces the machine")),
-    "at the deadline": (surging(machine(), date=15), no("the deadline has come")),
-    "nobody's": (surging(None), no("no machine provider can")),
-    "no pool": (surging(machine(None)), no("no machine provider can")),
-    "unreadable": (surging(UNREADABLE), no("no machine provider can")),
-    "an autoscaler's": (surging(machine(replace(POOL, scales=False))), no("belongs to another tool")),
-    "keeps no number": (surging(machine(replace(POOL, wanted=None))), no("belongs to another tool")),
-    "busy": (surging(BUSY), no("np is busy")),
-    "already being deleted": (surging(machine(deleting=True)), no("is already being deleted")),
-    "control plane": (surging(machine(control_plane=True)), no("never replaced")),
-    "another first": (surging(machine(), before_us="b"), no("node b of MachineSet np is replaced first")),
-    "deleted already": (replaced(OF_AKS, Replacement(at(-9), 3, 1)), no("is already being deleted")),
-    "two nodes have the VM": (replace(surging(machine()), twin="b"), no("node b has the same providerID")),
-    "asked just now": (surging(machine(), Replacement(at(-1), 4)), no("was scaled to 4 machines at")),
-    "asked in vain": (surging(machine(), Replacement(at(-2), 4)), yes("gets one more machine")),
-}
-
-
-def test_a_pool_that_never_grows_is_asked_five_times_and_each_time_later() -> None:
-    gaps: list[float] = []
-    asked: Replacement | None = None
-    since = 0.0
-    for minute in range(24 * 60):
-        before = replace(asked, asked=at(since - minute)) if asked else None
-        seen = surging(machine(), before)
-        if ask("surgeDue", seen).verdict.value == "passed":
-            asked = surge(seen, Work(seen.node, seen.record)).record.replacement
-            gaps.append(minute - since)
-            since = minute
-    assert gaps == [0, 2, 4, 6, 8]
-    assert asked is not None
-    assert (asked.retries, asked.wanted) == (4, 4)
-
 
 ANSWERS["uncordonedByOthers"] = {
     "cordoned": (situation(node(unschedulable=True)), no("")),

@@ -10,11 +10,12 @@ import pytest
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Kind, PlatformPlan, Reading, Signal, Status
 from reconciler.model.machine import Machine, MachineRef, Pool
-from reconciler.model.record import CaseRecord, DrainRecord, Replacement
+from reconciler.model.record import Asked, CaseRecord, DrainRecord
 from reconciler.model.values import replace
 from reconciler.profiles.endings import Means, after_drain
 from tests.support import builders
 from tests.support.builders import NOW, event, node
+from tests.support.cases import removed, surged
 
 REPLACES = builders.settings("events: {Redeploy: {replace: true}}").policies({}).of_kind(Kind.REDEPLOY)
 ACKNOWLEDGES = (
@@ -71,20 +72,20 @@ def test_an_offer_that_can_t_be_taken_is_none(provider_id: str, twin: str, becau
 @pytest.mark.parametrize(
     ("machine", "asked", "because"),
     [
-        (Machine(REF, pool=POOL), None, ""),
-        (Machine(REF, pool=POOL), Replacement(NOW, removals=4), ""),
-        (Machine(REF, pool=POOL), Replacement(NOW, removals=5), "still there after 5 requests"),
-        (Machine(REF, pool=POOL, deleting=True), Replacement(NOW, removals=5), ""),
-        (Machine(REF, pool=POOL), Replacement(NOW, wanted=4, retries=3), ""),
-        (Machine(REF, pool=POOL), Replacement(NOW, wanted=4, retries=4), "does not have 4 machines after 5"),
-        (Machine(REF, pool=POOL, stalls="a pod stays"), None, "its deletion would not end: a pod stays"),
-        (Machine(REF, pool=Pool("agent pool", "np", lowered_by_deletion=True)), None, "no single count"),
+        (Machine(REF, pool=POOL), (), ""),
+        (Machine(REF, pool=POOL), (removed(NOW, 4),), ""),
+        (Machine(REF, pool=POOL), (removed(NOW, 5),), "still there after 5 requests"),
+        (Machine(REF, pool=POOL, deleting=True), (removed(NOW, 5),), ""),
+        (Machine(REF, pool=POOL), (surged(NOW, 4, 4),), ""),
+        (Machine(REF, pool=POOL), (surged(NOW, 4, 5),), "does not have 4 machines after 5"),
+        (Machine(REF, pool=POOL, stalls="a pod stays"), (), "its deletion would not end: a pod stays"),
+        (Machine(REF, pool=Pool("agent pool", "np", lowered_by_deletion=True)), (), "no single count"),
     ],
 )
 def test_a_provider_that_did_not_do_it_is_not_waited_for(
-    machine: Machine, asked: Replacement | None, because: str
+    machine: Machine, asked: tuple[Asked, ...], because: str
 ) -> None:
-    means = Means(machine=machine, record=CaseRecord(drain=DrainRecord(NOW), replacement=asked))
+    means = Means(machine=machine, record=CaseRecord(drain=DrainRecord(NOW), asked=asked))
     after = after_drain(SOON, REPLACES, node(), means, NOW)
 
     assert after.by_us is not bool(because)

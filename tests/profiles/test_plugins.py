@@ -73,7 +73,7 @@ def test_a_check_of_starts_is_asked_wherever_a_drain_may_start() -> None:
         ]
     starts = [step for rules in asking.states.values() for step in rules.transitions if "toy" in step.text]
     assert {name for step in starts for name in (trigger.name for trigger in step.triggers)} == {
-        *("surge", "cordon", "drain")
+        *("prepare", "cordon", "drain")
     }
 
 
@@ -128,9 +128,9 @@ def test_a_check_that_holds_a_step_is_asked_where_the_profile_names_the_step() -
         )
     }
 
-    assert asked["drain",] == asked["leaveSurge", "dismiss"] == set()
-    assert asked["replace",] == {"post_drain"}
-    assert asked["leaveSurge", "uncordon"] == {"post_drain", "pre_uncordon"}
+    assert asked["drain",] == asked["leaveOffers", "dismiss"] == set()
+    assert asked["askPlatform",] == {"post_drain"}
+    assert asked["leaveOffers", "uncordon"] == {"post_drain", "pre_uncordon"}
 
 
 def test_every_module_of_a_package_is_imported_in_the_order_of_names(

@@ -10,10 +10,10 @@ import pytest
 from msgspec import Struct
 
 from reconciler.model.event import Kind, MaintenanceEvent
-from reconciler.model.machine import AKS, OPENSHIFT, Machine, Pool, Remove, ScaleUp
+from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.plan import Notice
-from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, Replacement, State, Uncordoned
+from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, State, Uncordoned
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.plugins import failed, passed
@@ -21,7 +21,7 @@ from reconciler.profiles.situation import Offer, Request, Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, event, judged, known, minutes, node, record, settings, situation
-from tests.support.cases import AKS_POOL, POOL, SURGES, machine, to_be_replaced
+from tests.support.cases import machine
 
 
 class After(Struct, frozen=True):
@@ -106,12 +106,6 @@ EFFECTS["dismiss"] = {
 }
 
 
-def replaced(owner: Machine | None, before: Replacement | None = None) -> Situation:
-    """A drained node with this machine, after this request."""
-    return to_be_replaced(owner, asked=before)
-
-
-RAISED = Replacement(NOW, 4)
 ASKED_TWICE = replace(record(), asked=(Asked("toy", NOW - minutes(10), 2, ("A1",), "boot-1"),))
 
 
@@ -151,6 +145,33 @@ EFFECTS["askPlatform"] = {
     ),
 }
 
+EFFECTS["prepare"] = {
+    "only what prepares": (
+        replace(
+            situation(held=record()),
+            offers=(
+                toy(Request(Notice("Asked", "no"))),
+                replace(toy(Request(Notice("Asked", "one more"), own="4")), prepares=True),
+            ),
+        ),
+        After(replace(record(), asked=(Asked("toy", NOW, own="4"),))),
+        "one more",
+    )
+}
+
+EFFECTS["leaveOffers"] = {
+    "nothing was asked": (replace(situation(held=record()), offers=(toy(None),)), After(record()), ""),
+    "nobody has to undo it": (replace(situation(held=ASKED_TWICE), offers=(toy(None),)), After(record()), ""),
+    "somebody has to undo it": (
+        replace(
+            situation(held=ASKED_TWICE),
+            offers=(replace(toy(None), left=lambda _: Notice("Left", "put it back")),),
+        ),
+        After(record()),
+        "Left: put it back",
+    ),
+}
+
 EFFECTS["giveUp"] = {
     case: (
         replace(
@@ -160,40 +181,6 @@ EFFECTS["giveUp"] = {
         "Warning MaintenanceGivenUp: the toy did not do its maintenance after 2 requests",
     )
     for case, cordon, changes in (("ours", Cordon.OURS, OPENED), ("foreign", Cordon.FOREIGN, {}))
-}
-
-EFFECTS["leaveSurge"] = {
-    "nothing was asked": (replaced(machine()), After(record()), ""),
-    "raised": (
-        replaced(machine(), RAISED),
-        After(record()),
-        "Warning MaintenanceSurplus: MachineSet np was scaled up to 4",
-    ),
-    "by a pool unknown now": (replaced(None, RAISED), After(record()), "its pool was scaled up to 4"),
-    "and its own deleted": (replaced(machine(), replace(RAISED, removals=1)), After(record()), ""),
-}
-
-
-def removed(
-    pool: Pool, before: Replacement | None, after: Replacement, lower: int | None = None
-) -> tuple[Situation, After, str]:
-    """A row in which the machine of this pool goes."""
-    owner = machine(pool, provider=AKS if pool.lowered_by_deletion else OPENSHIFT)
-    effects = After(replace(record(), replacement=after), task=Remove("a", owner, lower))
-    again = f" (attempt {after.removals})" if after.removals > 1 else ""
-    words = f"MaintenanceReplacing: deletes its machine; {pool} creates a new one{again}"
-    return replaced(owner, before), effects, words
-
-
-BEFORE, AFTER = Replacement(NOW - minutes(9), 4), Replacement(NOW, 4, 1)
-EFFECTS["replace"] = {
-    "not raised": removed(POOL, None, Replacement(NOW, None, 1)),
-    "raised": removed(replace(POOL, wanted=4), BEFORE, AFTER, 3),
-    "raised in vain": removed(POOL, BEFORE, AFTER),
-    "raised by others, too": removed(replace(POOL, wanted=5), BEFORE, AFTER),
-    "lowered by the deletion": removed(replace(AKS_POOL, wanted=4), BEFORE, AFTER),
-    "a second attempt": removed(POOL, Replacement(BEFORE.asked, removals=1), Replacement(NOW, None, 2)),
-    "what nothing would bring back is left": (replaced(machine(None)), After(record()), ""),
 }
 
 FAR = known(Kind.REDEPLOY, ids=("B2",), not_before=NOW + timedelta(days=6))
@@ -232,15 +219,6 @@ EFFECTS["drain"] = {
         After(record(events=(FOR_A_FREEZE, NEAR), drain=DrainRecord(NOW))),
         "",
     ),
-}
-
-EFFECTS["surge"] = {
-    "one more": (
-        to_be_replaced(machine(), chosen=SURGES, state=State.REQUIRED),
-        After(replace(record(State.REQUIRED), replacement=RAISED), task=ScaleUp("a", machine(), 4)),
-        "MaintenanceSurge: scales MachineSet np up to 4 machines",
-    ),
-    "where no number is known nothing is asked": (replaced(machine(None)), After(record()), ""),
 }
 
 EFFECTS["uncordon"] = {

@@ -177,7 +177,14 @@ def test_a_node_that_no_pass_acts_on_says_why(labels: dict[str, str], settings: 
 
 
 def test_every_check_that_can_hold_and_every_other_hold_names_who_can_end_it() -> None:
-    facts = {"cordonAdopted", "drainAsked", "drainDue", "offerRefused", "surgeDue", "uncordonedByOthers"}
+    facts = {
+        "cordonAdopted",
+        "drainAsked",
+        "drainDue",
+        "offerRefused",
+        "preparationDue",
+        "uncordonedByOthers",
+    }
     silent = {code for code, kind in hold_kinds().items() if not kind.who}
     assert silent == facts, f"who ends it (`who` of @check, or of a HoldKind)? {silent ^ facts}"
     for code in hold_kinds():

@@ -134,8 +134,7 @@ def _record(**change: object) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        _record(replacement={"asked": "2026-11-21T12:00:00Z", "removals": 10**12}),
-        _record(replacement={"asked": "2026-11-21T12:00:00Z", "removals": 0, "wanted": 10**12}),
+        _record(asked=[{"offer": "toy", "last": "2026-11-21T12:00:00Z", "attempts": 10**12}]),
         _record(asked=[{"offer": "toy", "last": "9000-11-21T12:00:00Z"}]),
         _record(since="9999-11-21T12:00:00Z"),
         _record(quietSince="0001-01-01T00:00:00Z"),

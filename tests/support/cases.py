@@ -13,7 +13,7 @@ from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.machine import OPENSHIFT, Machine, MachineRef, Pool
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
-from reconciler.model.record import Asked, CaseRecord, Replacement, State
+from reconciler.model.record import Asked, CaseRecord, State
 from reconciler.model.values import replace
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
@@ -66,6 +66,16 @@ def acknowledged(*ids: str, at: datetime = NOW) -> tuple[Asked, ...]:
     return (Asked("acknowledge", at, events=ids),) if ids else ()
 
 
+def surged(at: datetime, wanted: int, attempts: int = 1) -> Asked:
+    """The pool of a node was last scaled up for it then."""
+    return Asked("surge", at, attempts, own=str(wanted))
+
+
+def removed(at: datetime, attempts: int = 1) -> Asked:
+    """The deletion of a node's machine was last asked for then."""
+    return Asked("replace", at, attempts)
+
+
 def drained(asked: Asked | None = None) -> CaseRecord:
     """The record of a node that was emptied for it."""
     held = builders.record(events=(known(Kind.REDEPLOY, not_before=START, sources=("arm",)),))
@@ -101,14 +111,14 @@ def to_be_replaced(
     owner: Machine | None,
     *,
     chosen: Settings = REPLACES,
-    asked: Replacement | None = None,
+    asked: tuple[Asked, ...] = (),
     held: CaseRecord | None = None,
     state: State = State.IN_MAINTENANCE,
     not_before: datetime | None = None,
     before_us: str = "",
 ) -> Situation:
     """Node a with a Redeploy, drained unless `held` or `state` says something else."""
-    record = replace(held or builders.record(state), replacement=asked)
+    record = replace(held or builders.record(state), asked=asked)
     on = builders.node(unschedulable=state is State.IN_MAINTENANCE)
     reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
     found = builders.situation(on, reported, chosen=chosen, held=record)

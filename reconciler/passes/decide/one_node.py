@@ -27,6 +27,7 @@ from reconciler.passes.plugin import NodeAfterPass
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
+from reconciler.profiles.endings import wanted_machines
 from reconciler.profiles.situation import Situation
 from reconciler.profiles.state_machine import builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
@@ -238,9 +239,8 @@ def _gone_by_us(
 
     A node whose replacement already exists, because its pool was scaled up first, is not one of them.
     """
-    pool, asked = action.machine.pool, record.replacement
+    pool, wanted = action.machine.pool, wanted_machines(record)
     others = tuple(known for known in before if known.uid != node.uid)
-    wanted = asked.wanted if asked is not None else None
     if wanted is not None and pool is not None and pool.ready is not None and pool.ready >= wanted:
         return others
     there = [other for other in nodes if pool_of(other) == node.pool]

@@ -51,7 +51,7 @@ def lasted(
 
 def _ended_by_us(case: CaseRecord) -> bool:
     """Whether the maintenance began when we wanted it to."""
-    return bool(case.asked) or case.replacement is not None
+    return bool(case.asked)
 
 
 def uids_of(snapshot: Snapshot) -> frozenset[str]:

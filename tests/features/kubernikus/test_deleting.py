@@ -124,7 +124,7 @@ def test_a_label_that_goes_and_another_value_delete_nothing(cloud: FakeOpenStack
     kluster.delete(name)
     for _ in range(3):
         plan = kluster.look()
-    assert f"server {identity(1)} has the name 'other'" in kluster.reasons(plan, name)["replaceDue"]
+    assert f"server {identity(1)} has the name 'other'" in kluster.reasons(plan, name)["offerDue"]
     kluster.delete(name, None)
     for _ in range(3):
         kluster.look(minutes(3))
@@ -156,7 +156,7 @@ def test_a_cloud_that_is_away_holds_its_node_until_it_is_back(cloud: FakeOpenSta
     kluster.delete(first)
     for _ in range(3):
         plan = kluster.look()
-    assert "OpenStack: HTTP 503" in kluster.reasons(plan, first)["replaceDue"]
+    assert "OpenStack: HTTP 503" in kluster.reasons(plan, first)["offerDue"]
 
     cloud.refuse.clear()
     kluster.restart()

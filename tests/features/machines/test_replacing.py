@@ -123,7 +123,7 @@ def test_the_request_is_recorded_before_it_is_sent() -> None:
     place = next(n for n, write in enumerate(fleet.api.done) if write.content is action)
     patch = [write for write in fleet.api.done[:place] if write.what == "patch_node"][-1]
 
-    assert '"removals":1' in str(patch.content)
+    assert '"offer":"replace"' in str(patch.content)
     assert any(write.what == "write_ledger" for write in fleet.api.done[:place])
 
 
@@ -173,7 +173,7 @@ def test_whose_machine_is_being_deleted_is_not_uncordoned() -> None:
     for _ in range(4):
         plan = fleet.look(minutes(10))
         assert fleet.cluster.nodes["a"].unschedulable
-    assert "machineStays" in codes(plan_of(plan))
+    assert "offerAnswered" in codes(plan_of(plan))
 
 
 def test_a_deletion_that_was_refused_is_tried_again_and_given_up_with_the_event() -> None:
@@ -184,16 +184,16 @@ def test_a_deletion_that_was_refused_is_tried_again_and_given_up_with_the_event(
     fleet.look()
     fleet.look()
     assert [one.result for one in fleet.outcomes if one.action == "replace machine"] == [Result.FAILED]
-    assert "deletion of its machine was requested" in fleet.reasons()["replaceDue"]
+    assert "deletion of its machine was requested" in fleet.reasons()["offerDue"]
 
     held = plan_of(fleet.settle())
-    until = next(hold.until for hold in held.holds if hold.code == "replaceDue")
+    until = next(hold.until for hold in held.holds if hold.code == "offerDue")
     assert until == NOW + minutes(2)
     fleet.look(minutes(2))
     record = fleet.record()
     assert record is not None
-    assert record.replacement is not None
-    assert record.replacement.removals == 2
+    (asked,) = record.asked
+    assert (asked.offer, asked.attempts) == ("replace", 2)
     fleet.ask("a", None)
     for _ in range(3):
         fleet.look(minutes(5))
@@ -207,7 +207,7 @@ def test_a_control_plane_node_is_only_reported(label: str) -> None:
     fleet.cluster.label("a", label, "")
     fleet.ask("a")
 
-    assert "never replaced" in fleet.reasons()["replaceDue"]
+    assert "never replaced" in fleet.reasons()["offerDue"]
     assert fleet.machines.asked == []
 
 
@@ -216,7 +216,7 @@ def test_a_machine_that_says_it_is_of_the_control_plane_is_only_reported() -> No
     fleet.machines.control_plane.add("a")
     fleet.ask("a")
 
-    assert "never replaced" in fleet.reasons()["replaceDue"]
+    assert "never replaced" in fleet.reasons()["offerDue"]
     assert fleet.machines.asked == []
 
 
@@ -225,7 +225,7 @@ def test_a_machine_that_nothing_would_bring_back_stays() -> None:
     fleet.pool.members.clear()
     fleet.ask("a")
 
-    assert "nothing would create a new machine" in fleet.reasons()["replaceDue"]
+    assert "nothing would create a new machine" in fleet.reasons()["offerDue"]
     assert fleet.machines.asked == []
 
 
@@ -234,7 +234,7 @@ def test_a_node_without_a_machine_provider_stays() -> None:
     fleet.cluster.annotate("a", OPENSHIFT_MACHINE, None)
     fleet.ask("a")
 
-    assert "the node does not name a machine provider" in fleet.reasons()["replaceDue"]
+    assert "the node does not name a machine provider" in fleet.reasons()["offerDue"]
 
 
 def test_a_machine_provider_that_can_t_be_read_is_unknown_and_reported() -> None:
@@ -242,7 +242,7 @@ def test_a_machine_provider_that_can_t_be_read_is_unknown_and_reported() -> None
     fleet.machines.out_of_order = "machines.machine.openshift.io is forbidden"
     fleet.ask("a")
 
-    assert "machines.machine.openshift.io is forbidden" in fleet.reasons()["replaceDue"]
+    assert "machines.machine.openshift.io is forbidden" in fleet.reasons()["offerDue"]
 
 
 def test_an_event_that_goes_before_the_deletion_ends_the_case_as_ever() -> None:
@@ -266,7 +266,7 @@ def test_an_agent_pool_is_asked_for_one_more_first_and_has_as_many_as_before_in_
     fleet.ask("a")
     fleet.settle()
     assert [type(one) for one in fleet.machines.asked] == [ScaleUp]
-    assert "must have 3 machines before this one is deleted" in fleet.reasons()["replaceDue"]
+    assert "must have 3 machines before this one is deleted" in fleet.reasons()["offerDue"]
 
     fleet.machines.step()
     fleet.settle()
@@ -297,7 +297,7 @@ def test_a_pool_that_is_busy_is_waited_for() -> None:
     fleet = Fleet("a", "b", provider=AKS)
     fleet.pool.busy = "agent pool np is Upgrading"
     fleet.ask("a")
-    assert fleet.reasons()["replaceDue"] == "agent pool np is Upgrading"
+    assert fleet.reasons()["offerDue"] == "agent pool np is Upgrading"
     assert fleet.machines.asked == []
 
     fleet.pool.busy = ""
@@ -312,7 +312,7 @@ def test_of_one_pool_one_node_at_a_time_is_raised_for() -> None:
     fleet.ask("b")
     fleet.settle()
     assert [(type(one), one.node) for one in fleet.machines.asked] == [(ScaleUp, "a")]
-    assert "node a goes first" in fleet.reasons("b")["replaceDue"]
+    assert "node a goes first" in fleet.reasons("b")["offerDue"]
 
     fleet.machines.step()
     fleet.settle()
@@ -329,7 +329,7 @@ def test_with_surge_the_new_machine_is_ready_before_the_old_node_is_drained() ->
     fleet.ask("a", FAR)
     plan = fleet.settle()
     assert [type(one) for one in fleet.machines.asked] == [ScaleUp]
-    assert "replacementReady" in codes(plan_of(plan))
+    assert "offerAnswered" in codes(plan_of(plan))
     assert not fleet.cluster.nodes["a"].unschedulable
 
     fleet.machines.step(ready=False)
@@ -351,7 +351,7 @@ def test_the_deadline_does_not_wait_for_the_replacement() -> None:
     fleet.ask("a", FAR)
     held = plan_of(fleet.settle())
     due = NOW + timedelta(days=1) - minutes(15)
-    assert [hold.until for hold in held.holds if hold.code == "replacementReady"] == [due]
+    assert [hold.until for hold in held.holds if hold.code == "offerAnswered"] == [due]
     fleet.world.clock.advance(due)
 
     assert fleet.look().nodes[0].starts
@@ -360,7 +360,7 @@ def test_the_deadline_does_not_wait_for_the_replacement() -> None:
 def test_with_surge_a_drain_without_a_date_waits_for_its_replacement_too() -> None:
     fleet = Fleet("a", "b", text=SURGES)
     fleet.ask("a", SOON)
-    assert "replacementReady" in codes(plan_of(fleet.settle()))
+    assert "offerAnswered" in codes(plan_of(fleet.settle()))
 
 
 def test_what_is_due_now_waits_for_no_replacement() -> None:
@@ -451,7 +451,7 @@ def test_without_the_ledger_no_machine_goes_and_with_it_the_next_pass_deletes_it
     assert fleet.machines.asked == []
     record = fleet.record()
     assert record is not None
-    assert record.replacement is None
+    assert record.asked == ()
 
     fleet.api.before_write = None
     fleet.settle()

@@ -47,6 +47,6 @@ def test_neither_of_two_is_replaced_and_no_pool_grows(provider: str) -> None:
     fleet.ask("a")
     fleet.ask("b")
 
-    assert "node b has the same providerID" in fleet.reasons("a")["replaceDue"]
-    assert "node a has the same providerID" in fleet.reasons("b")["replaceDue"]
+    assert "node b has the same providerID" in fleet.reasons("a")["offerDue"]
+    assert "node a has the same providerID" in fleet.reasons("b")["offerDue"]
     assert fleet.machines.asked == []

@@ -154,7 +154,7 @@ def test_pods_that_stay_hold_the_machine_and_are_named(stays: Pod, text: str) ->
     plan = _plan(record(events=(stuck,)), chosen, deadlock, pods=(stays,))
 
     assert not plan.todo.deletes_node
-    [hold] = [one for one in plan.holds if one.code == "replaceDue"]
+    [hold] = [one for one in plan.holds if one.code == "offerDue"]
     assert f"pods stay on it: {stays.key}" in hold.reason
     assert _plan(record(events=(stuck,)), chosen, deadlock, pods=()).todo.deletes_node
 
@@ -166,7 +166,7 @@ def test_pods_of_daemon_sets_hold_no_machine_and_unknown_pods_do() -> None:
     seen = snapshot(held_node(held), readings={"a": reported(REDEPLOY)})
     plan = plan_of(planned(builders.with_machines(seen, {"a": machine()}), builders.settings(REPLACED)))
     assert not plan.todo.deletes_node
-    assert "its pods are not known" in next(one.reason for one in plan.holds if one.code == "replaceDue")
+    assert "its pods are not known" in next(one.reason for one in plan.holds if one.code == "offerDue")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_machine_set_s_node_is_drained_and_its_machine_replaced(scene: Scene, 
 
     assert scene.pods_on("one") == []
     assert scene.cordoned("one")
-    assert "being deleted" in report.holds("one")["machineStays"]
+    assert "being deleted" in report.holds("one")["offerAnswered"]
     world.settle()
     assert "one" not in nodes(scene)
     assert len(nodes(scene)) == 2

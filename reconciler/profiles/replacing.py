@@ -1,4 +1,8 @@
-"""Checks of replacing: whether a machine is added, is there, or goes."""
+"""How the machine of a node is replaced, whichever feature knows it: two offers.
+
+One is one more machine in its pool, the other one the deletion of its own. A pool is never scaled down alone,
+because this could delete any node.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,25 @@ from datetime import UTC, datetime, timedelta
 from reconciler.model.event import Kind, Status
 from reconciler.model.holds import SETTINGS
 from reconciler.model.limits import count_of, first_of
+from reconciler.model.machine import RAISE_POOL, REPLACE, REPLACE_MACHINE, SURGE, Remove, ScaleUp
 from reconciler.model.moments import to_text
-from reconciler.model.plan import JudgedEvent
+from reconciler.model.plan import JudgedEvent, Notice, NoticeType
 from reconciler.model.record import State
-from reconciler.profiles.endings import ATTEMPTS, why_never_replaced
-from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
-from reconciler.profiles.situation import Situation
+from reconciler.profiles.endings import ATTEMPTS, wanted_machines, why_never_replaced
+from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.situation import Offer, Request, Situation
 
 PAUSE = timedelta(minutes=2)
 """After the first request, and as much longer after each one: a pool takes a while to show its new count."""
 
 
-@check("surgeDue")
 def surge_due(situation: Situation) -> CheckResult:
     """Pass when the pool must be scaled up for this node, and this was not requested yet."""
     refusal = why_no_surge(situation) or _not_now(situation)
     if refusal:
-        return failed(refusal, holds=False)
+        return failed(refusal)
     assert situation.machine is not None
-    reason = f"{situation.machine.pool} gets one more machine"
-    return passed(reason, holds=False)
+    return passed(f"{situation.machine.pool} gets one more machine")
 
 
 def why_no_surge(situation: Situation) -> str:
@@ -62,7 +65,11 @@ def is_late(situation: Situation) -> bool:
 
 
 def _not_now(situation: Situation) -> str:
-    machine, before = situation.machine, situation.record.replacement
+    machine, asked, wanted = (
+        situation.machine,
+        situation.record.asked_by(SURGE),
+        wanted_machines(situation.record),
+    )
     assert machine is not None
     assert machine.pool is not None
     if situation.state is State.IN_MAINTENANCE:
@@ -70,61 +77,49 @@ def _not_now(situation: Situation) -> str:
             return "the node is not drained yet"
     elif is_late(situation):
         return "the deadline has come, so the drain does not wait"
-    if machine.deleting or (before is not None and before.removals):
+    if machine.deleting or situation.record.asked_by(REPLACE) is not None:
         return "its machine is already being deleted"
     if machine.pool.busy:
         return machine.pool.busy
     if situation.before_us:
         return f"node {situation.before_us} of {machine.pool} is replaced first"
-    if before is not None and before.wanted is not None:
-        shown = machine.pool.wanted is not None and machine.pool.wanted >= before.wanted
-        tries = before.retries + 1
-        if shown or situation.now < before.asked + PAUSE * tries:
+    if asked is not None and wanted is not None:
+        shown = machine.pool.wanted is not None and machine.pool.wanted >= wanted
+        if shown or situation.now < asked.last + PAUSE * asked.attempts:
+            return f"{machine.pool} was scaled to {count_of(wanted, 'machine')} at {to_text(asked.last)}"
+        if asked.attempts >= ATTEMPTS:
             return (
-                f"{machine.pool} was scaled to {count_of(before.wanted, 'machine')} at "
-                f"{to_text(before.asked)}"
-            )
-        if tries >= ATTEMPTS:
-            return (
-                f"{machine.pool} does not have {count_of(before.wanted, 'machine')} after "
-                f"{count_of(tries, 'request')}"
+                f"{machine.pool} does not have {count_of(wanted, 'machine')} after "
+                f"{count_of(asked.attempts, 'request')}"
             )
     return ""
 
 
-@check(
-    "machineStays",
-    ordinarily="its machine stays",
-    who="the machine provider, which deletes the machine",
-    by_itself=True,
-)
 def machine_stays(situation: Situation) -> CheckResult:
     """Pass when the machine is not being deleted: no deletion was requested, or it did not happen."""
-    machine, asked = situation.machine, situation.record.replacement
+    machine, asked = situation.machine, situation.record.asked_by(REPLACE)
+    if situation.state is not State.IN_MAINTENANCE:
+        return passed()
     if machine is not None and machine.deleting:
         return failed("its machine is being deleted")
-    if asked is None or not asked.removals:
+    if asked is None:
         return passed()
-    request = f"the deletion of its machine was requested at {to_text(asked.asked)}"
+    request = f"the deletion of its machine was requested at {to_text(asked.last)}"
     if machine is None or machine.problem:
         because = machine.problem if machine is not None else "it has no known provider"
         return unknown(f"{request}, and its state is unknown: {because}")
     if machine.pool is not None and machine.pool.busy:
         return failed(f"{request}; {machine.pool.busy}")
-    until = asked.asked + PAUSE
+    until = asked.last + PAUSE
     if situation.now < until:
         return failed(request, until)
     return passed(f"{request}, but did not happen")
 
 
-@check(
-    "replacementReady",
-    ordinarily="no replacement is waited for",
-    who="the administrator of the node pool: the new machine must become Ready",
-    by_itself=True,
-)
 def replacement_ready(situation: Situation) -> CheckResult:
     """Pass when the drain need not wait: there is no surge, the replacement is Ready, or the time is up."""
+    if situation.state is State.IN_MAINTENANCE:
+        return passed()
     if not situation.settings.replace.surge or not situation.replacing:
         return passed()
     refusal = why_no_surge(situation)
@@ -133,15 +128,13 @@ def replacement_ready(situation: Situation) -> CheckResult:
     if is_late(situation):
         return passed("the deadline has come before the replacement is Ready")
     assert situation.machine is not None
-    pool, asked = situation.machine.pool, situation.record.replacement
+    pool, wanted = situation.machine.pool, wanted_machines(situation.record)
     assert pool is not None
-    if asked is not None and asked.wanted is not None:
-        if pool.ready is not None and pool.ready >= asked.wanted:
+    if wanted is not None:
+        if pool.ready is not None and pool.ready >= wanted:
             return passed(f"its replacement in {pool} is Ready")
         have = "an unknown number" if pool.ready is None else str(pool.ready)
-        reason = (
-            f"{pool} must have {count_of(asked.wanted, 'machine')} Ready before the drain, and has {have}"
-        )
+        reason = f"{pool} must have {count_of(wanted, 'machine')} Ready before the drain, and has {have}"
     elif situation.before_us:
         reason = f"node {situation.before_us} of {pool} is replaced first"
     else:
@@ -154,7 +147,6 @@ _TAKE_THE_MACHINE = frozenset({Kind.REDEPLOY, Kind.TERMINATE, Kind.PREEMPT})
 """With these events the platform ends the machine, with its local data and its pods."""
 
 
-@check("replaceDue", who=f"the owner of what the reason names; or {SETTINGS}: `replace` of the kind")
 def replace_due(situation: Situation) -> CheckResult:
     """Pass when the node is drained for an event with `replace`, and a new machine is certain to come.
 
@@ -167,7 +159,7 @@ def replace_due(situation: Situation) -> CheckResult:
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
     machine = situation.machine
-    never = why_never_replaced(situation.node, machine, situation.twin, record.replacement)
+    never = why_never_replaced(situation.node, machine, situation.twin, record)
     if never and machine is not None and machine.problem and never.endswith(machine.problem):
         return unknown(never)
     if never:
@@ -176,12 +168,11 @@ def replace_due(situation: Situation) -> CheckResult:
     if refusal:
         return failed(refusal, until)
     assert machine is not None
-    reason = f"the node is drained, and {machine.pool} creates a new machine"
-    return passed(reason, holds=False)
+    return passed(f"the node is drained, and {machine.pool} creates a new machine")
 
 
 def _why_not(situation: Situation) -> tuple[str, datetime | None]:
-    machine, before = situation.machine, situation.record.replacement
+    machine, asked = situation.machine, situation.record.asked_by(REPLACE)
     assert machine is not None
     held, until = _pods_on_it(situation)
     if held:
@@ -191,13 +182,13 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
     assert machine.pool is not None
     if machine.pool.busy:
         return machine.pool.busy, None
-    if before is not None and before.removals:
-        again = before.asked + PAUSE * before.removals
+    if asked is not None:
+        again = asked.last + PAUSE * asked.attempts
         if situation.now < again:
-            return f"the deletion of its machine was requested at {to_text(before.asked)}", again
+            return f"the deletion of its machine was requested at {to_text(asked.last)}", again
     elif machine.pool.lowered_by_deletion and wants_surge(situation) and machine.pool.scales:
         # Without one more machine first, the pool would stay one machine short.
-        wanted = before.wanted if before is not None else None
+        wanted = wanted_machines(situation.record)
         if wanted is None:
             before_us = situation.before_us
             first = f"node {before_us} goes first" if before_us else "it is being requested"
@@ -209,7 +200,7 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
 
 def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
     """Return which pods would go with the machine, and when the platform takes it; empty if none holds it."""
-    if situation.record.replacement is not None and situation.record.replacement.removals:
+    if situation.record.asked_by(REPLACE) is not None:
         # The deletion was requested when no pod held it.
         return "", None
     taken = [_taken_at(one) for one in situation.replacing if one.event.kind in _TAKE_THE_MACHINE]
@@ -228,3 +219,68 @@ def _taken_at(one: JudgedEvent) -> datetime | None:
     if one.event.status is Status.STARTED:
         return datetime.min.replace(tzinfo=UTC)
     return one.event.not_before
+
+
+def surge(situation: Situation) -> Request | None:
+    """Return the request for one more machine, with the count that the pool then has."""
+    machine = situation.machine
+    if machine is None or machine.pool is None or machine.pool.wanted is None:
+        return None
+    wanted = machine.pool.wanted + 1
+    message = f"scales {machine.pool} up to {count_of(wanted, 'machine')}, for the replacement of this node"
+    task = ScaleUp(situation.node.name, machine, wanted)
+    return Request(Notice("MaintenanceSurge", message), task, own=str(wanted))
+
+
+def deletion(situation: Situation) -> Request | None:
+    """Return the request to delete the machine of the node. A pool that was scaled up for it is lowered."""
+    machine, asked = situation.machine, situation.record.asked_by(REPLACE)
+    if machine is None or machine.pool is None:
+        return None
+    pool, wanted, lower = machine.pool, wanted_machines(situation.record), None
+    if wanted is not None and not pool.lowered_by_deletion:
+        # Do not lower a count that someone else has changed since.
+        lower = wanted - 1 if pool.wanted == wanted else None
+    again = f" (attempt {asked.attempts + 1})" if asked is not None else ""
+    message = f"deletes its machine; {pool} creates a new one{again}"
+    return Request(Notice("MaintenanceReplacing", message), Remove(situation.node.name, machine, lower))
+
+
+def surplus(situation: Situation) -> Notice | None:
+    """Return the Event that a pool has one machine too many, because the node is not replaced."""
+    wanted, machine = wanted_machines(situation.record), situation.machine
+    if wanted is None or situation.record.asked_by(REPLACE) is not None:
+        return None
+    pool = str(machine.pool) if machine is not None and machine.pool is not None else "its pool"
+    message = (
+        f"{pool} was scaled up to {count_of(wanted, 'machine')} for this node, which is not "
+        f"replaced; scale it down"
+    )
+    return Notice("MaintenanceSurplus", message, NoticeType.WARNING)
+
+
+ONE_MORE = Offer(
+    SURGE,
+    "the machine provider",
+    surge_due,
+    surge,
+    RAISE_POOL,
+    answered=replacement_ready,
+    answers="the administrator of the node pool: the new machine must become Ready",
+    left=surplus,
+    prepares=True,
+)
+
+DELETION = Offer(
+    REPLACE,
+    "the machine provider",
+    replace_due,
+    deletion,
+    REPLACE_MACHINE,
+    who=f"the owner of what the reason names; or {SETTINGS}: `replace` of the kind",
+    answered=machine_stays,
+    answers="the machine provider, which deletes the machine",
+)
+
+REPLACING = (ONE_MORE, DELETION)
+"""What can be asked of machine providers."""
