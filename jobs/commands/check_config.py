@@ -24,7 +24,7 @@ from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of
 from reconciler.settings.in_cluster import nodes_in_words, nodes_to_question
 from reconciler.settings.load import calendar_mistakes, parse_content, read_settings
-from reconciler.settings.mistakes import Warned
+from reconciler.settings.mistakes import KeyWarning
 from reconciler.settings.schema import Settings
 from reconciler.settings.warnings import warnings
 
@@ -65,7 +65,7 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
         if settings.origin.block:
             echo(f"\nThe same in settings of the reconciler:\n\n{settings.origin.block}")
         echo_folded(explain_settings(settings, str(config)))
-    found: list[Warned | str] = [*warnings(settings, now), *_missing(config, settings, target)]
+    found: list[KeyWarning | str] = [*warnings(settings, now), *_missing(config, settings, target)]
     found += unread if asked else ()
     if in_cluster is not None:
         words, questions = in_cluster
@@ -73,7 +73,7 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
         for line in () if permissions else words:
             echo_folded(line)
     for warning in found:
-        place = f":{warning.line}" if isinstance(warning, Warned) and warning.line else ""
+        place = f":{warning.line}" if isinstance(warning, KeyWarning) and warning.line else ""
         echo_folded(f"warning: {config}{place}: {warning}", err=True)
     return int(strict and bool(found))
 
@@ -102,7 +102,7 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
 
 def _in_cluster(
     config: SettingsSource, settings: Settings, target: Target, *, named: bool
-) -> tuple[list[str], list[Warned]] | None:
+) -> tuple[list[str], list[KeyWarning]] | None:
     """Return what the settings mean for the nodes that exist, and what is probably not meant of that.
 
     That is what they would no longer do, unlike the installed ones, and what is about none or most nodes.

@@ -44,7 +44,7 @@ _MOST_COMPLAINTS = 3
 """Warnings about what the drain does without: two about Events on pods, one about traces."""
 
 
-class Asked(Struct, frozen=True):
+class DrainCommand(Struct, frozen=True):
     """Which nodes to drain, and how. `timeout` None: no timeout. `prefix` None: that of the cluster."""
 
     names: tuple[str, ...]
@@ -130,10 +130,10 @@ def _asked(
     timeout: timedelta,
     dry_run: bool,
     output: str,
-) -> Asked:
+) -> DrainCommand:
     if bool(nodes) == (selector is not None):
         raise click.UsageError("name the nodes, or give --selector")
-    return Asked(nodes, selector, prefix, pods, timeout or None, dry_run, output)
+    return DrainCommand(nodes, selector, prefix, pods, timeout or None, dry_run, output)
 
 
 @click.command("drain")
@@ -155,7 +155,7 @@ def _asked(
     options.output,
 )
 @options.cluster
-def command(asked: Asked, target: Target) -> int:
+def command(asked: DrainCommand, target: Target) -> int:
     """Cordon and drain nodes by hand, with the flags of kubectl drain.
 
     Ctrl-C leaves the nodes cordoned. The same command continues, and `reconciler release` undoes it.
@@ -163,7 +163,7 @@ def command(asked: Asked, target: Target) -> int:
     return drain(asked, target)
 
 
-def drain(asked: Asked, target: Target) -> int:
+def drain(asked: DrainCommand, target: Target) -> int:
     """Cordon, claim and drain the nodes together. Return 0 when all are drained, else 1.
 
     Ctrl-C stops evictions. The nodes stay cordoned and claimed: the same command continues, and
@@ -184,11 +184,11 @@ def drain(asked: Asked, target: Target) -> int:
         return _drain(asked, ledger, cluster, nodes, held)
 
 
-def _wanted(asked: Asked) -> Wanted:
+def _wanted(asked: DrainCommand) -> Wanted:
     return replace(read_by_hand(asked.options.prefix), conditions=frozenset({"Ready"}))
 
 
-def _chosen(asked: Asked, cluster: Cluster) -> list[Node]:
+def _chosen(asked: DrainCommand, cluster: Cluster) -> list[Node]:
     """Return the nodes. If one of them does not exist, print this and return none."""
     wanted = _wanted(asked)
     if asked.selector is not None:
@@ -229,7 +229,7 @@ class _Ledger:
             return ()
 
 
-def _held(nodes: list[Node], asked: Asked, ledger: _Ledger) -> Mapping[str, PersonHold]:
+def _held(nodes: list[Node], asked: DrainCommand, ledger: _Ledger) -> Mapping[str, PersonHold]:
     """Return what people hold of these nodes, by name. With --ignore-holds it is only printed."""
     of_many, now, prefix = ledger.holds(), SystemClock().now(), asked.options.prefix
     held: dict[str, PersonHold] = {}
@@ -250,14 +250,16 @@ def _held(nodes: list[Node], asked: Asked, ledger: _Ledger) -> Mapping[str, Pers
     return {}
 
 
-def _options(asked: Asked, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
+def _options(asked: DrainCommand, cluster: Cluster, node: Node) -> tuple[DrainOptions, Survey]:
     """Return the options with the DaemonSets that are gone, and the verdicts on the pods."""
     pods = cluster.pods(node.name)
     options = replace(asked.options, gone_daemonsets=cluster.gone_daemonsets(pods))
     return options, survey(pods, options, now=SystemClock().now())
 
 
-def _rehearse(asked: Asked, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]) -> int:
+def _rehearse(
+    asked: DrainCommand, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
+) -> int:
     pods: list[dict[str, Any]] = []
     lines: list[str] = []
     refused: list[dict[str, str]] = []
@@ -309,7 +311,7 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
 
 
 def _drain(
-    asked: Asked, ledger: _Ledger, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
+    asked: DrainCommand, ledger: _Ledger, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
 ) -> int:
     clock, stop, told = SystemClock(), threading.Event(), _EventsToWrite(person(), ledger.connection)
     claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]
@@ -331,7 +333,7 @@ def _drain(
 
 def _drained(
     orders: list[DrainOrder],
-    asked: Asked,
+    asked: DrainCommand,
     ledger: _Ledger,
     cluster: Cluster,
     told: _EventsToWrite,
@@ -422,7 +424,9 @@ class _EventsToWrite:
             self._events.write(node, notice)
 
 
-def _claim(node: Node, hold: PersonHold | None, asked: Asked, cluster: Cluster, told: _EventsToWrite) -> bool:
+def _claim(
+    node: Node, hold: PersonHold | None, asked: DrainCommand, cluster: Cluster, told: _EventsToWrite
+) -> bool:
     decided: list[NodeWrite | ClaimRefused | None] = []
 
     def decide(node: Node) -> NodeWrite | None:
@@ -465,7 +469,7 @@ def _is_stopped(node: Node, holds: tuple[PersonHold, ...], told: _EventsToWrite)
 
 
 def _order(
-    node: Node, asked: Asked, cluster: Cluster, clock: SystemClock, told: _EventsToWrite
+    node: Node, asked: DrainCommand, cluster: Cluster, clock: SystemClock, told: _EventsToWrite
 ) -> DrainOrder | None:
     try:
         options, seen = _options(asked, cluster, node)
@@ -494,7 +498,7 @@ def _order(
     )
 
 
-def _print_end(order: DrainOrder, ended: DrainProgress, asked: Asked, *, stopped: bool) -> bool:
+def _print_end(order: DrainOrder, ended: DrainProgress, asked: DrainCommand, *, stopped: bool) -> bool:
     if ended.phase in (Phase.DRAINED, Phase.NODE_GONE):
         for blocker in ended.kept:
             echo(f"{order.node}: {blocker.pod} stays: it {blocker.because}", err=True)

@@ -62,7 +62,7 @@ class _Which(Struct, frozen=True):
         return found
 
 
-class _Asked(Struct, frozen=True):
+class _ReleaseOptions(Struct, frozen=True):
     """What is removed: the keys with this prefix, those of these writers also outside of a case.
 
     `reset`: also a record that can't be read. `dry_run`: nothing is written. `selector` chose the nodes, None
@@ -135,7 +135,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         if which.everything:
             agent = () if cluster.agents().installed else (Writer.AGENT,)
             writers = (Writer.PASS, Writer.COMMAND, *agent)
-        asked = _Asked(prefix, writers, reset, dry_run, which.selector)
+        asked = _ReleaseOptions(prefix, writers, reset, dry_run, which.selector)
         results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
         objects_ok, about_objects = _objects(cluster, asked) if which.everything else (True, [])
         events, who = EventsByHand(connection), author(connection) if not dry_run else ""
@@ -177,7 +177,7 @@ def _wanted(prefix: str) -> Wanted:
     return Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
 
 
-def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Asked) -> _Done:
+def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _ReleaseOptions) -> _Done:
     if node is None:
         return _Done(f"{name}: there is no such node", ok=False)
     prefix, remarks = asked.prefix, list[str]()
@@ -225,7 +225,7 @@ def _of_a_person(key: str, prefix: str) -> bool:
     return known is not None and bool(known.ends)
 
 
-def _left(results: Mapping[str, _Done], asked: _Asked) -> Iterator[str]:
+def _left(results: Mapping[str, _Done], asked: _ReleaseOptions) -> Iterator[str]:
     """Yield a line for each key that stays.
 
     Of some nodes, only those that people have given with commands count: the others belong to what runs on.
@@ -256,7 +256,7 @@ def _counted(names: list[str]) -> str:
     return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({shown}{more})"
 
 
-def _objects(cluster: Cluster, asked: _Asked) -> tuple[bool, list[str]]:
+def _objects(cluster: Cluster, asked: _ReleaseOptions) -> tuple[bool, list[str]]:
     """Delete our NodeMaintenance objects; return whether none stays, and what to say about them."""
     gone = 0
     try:

@@ -15,7 +15,7 @@ from reconciler.model.event import Kind
 from reconciler.model.limits import count_of
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
-from reconciler.settings.mistakes import Path, Warned, spelt
+from reconciler.settings.mistakes import KeyWarning, Path, spelt
 from reconciler.settings.schema import Mode, Settings
 
 Counted = tuple[Mapping[str, str], int]
@@ -81,15 +81,15 @@ def coverage_of(settings: Settings, nodes: Iterable[Counted]) -> Coverage:
     )
 
 
-def selects_none(coverage: Coverage) -> Iterator[Warned]:
+def selects_none(coverage: Coverage) -> Iterator[KeyWarning]:
     """Yield that the settings manage none of the nodes."""
     if coverage.nodes and not coverage.managed:
-        yield Warned(
+        yield KeyWarning(
             "nodeSelector", f"selects none of the {count_of(coverage.nodes, 'node')}", "correct its labels"
         )
 
 
-def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
+def losses(before: Coverage, after: Coverage) -> Iterator[KeyWarning]:
     """Yield what the settings `after` no longer guard: nodes that they leave alone, and cases that they end.
 
     Shares are compared, because nodes may come and go between the two.
@@ -101,7 +101,7 @@ def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
             f"{before.managed} of"
             f" {before.nodes}"
         )
-        yield Warned("nodeSelector", message, "correct its labels, if that is not meant")
+        yield KeyWarning("nodeSelector", message, "correct its labels, if that is not meant")
     selected = {each.key: each for each in before.selected}
     for each in after.selected[1:]:
         was = selected.get(each.key)
@@ -109,33 +109,33 @@ def losses(before: Coverage, after: Coverage) -> Iterator[Warned]:
             continue
         if not each.nodes:
             message = f"selects none of the {count_of(after.nodes, 'node')}, and selected {was.nodes}"
-            yield Warned(each.key, message, "correct its labels: kubectl get nodes --show-labels")
+            yield KeyWarning(each.key, message, "correct its labels: kubectl get nodes --show-labels")
         elif each.nodes == after.nodes and was.nodes < before.nodes:
             message = f"selects all {count_of(after.nodes, 'node')}, and selected {was.nodes}"
-            yield Warned(each.key, message, "correct its labels, if that is not meant")
+            yield KeyWarning(each.key, message, "correct its labels, if that is not meant")
     kept = {each.key for each in after.selected}
     for was in before.selected:
         if ".profiles." in was.key and was.nodes and was.key not in kept and len(kept) < _MOST:
-            yield Warned(
+            yield KeyWarning(
                 was.key, f"is gone, and {count_of(was.nodes, 'node')} had it", "add it again, if not meant"
             )
     if before.only_workflows or after.only_workflows:
         # A file of maintenance-controller says nothing about events.
         return
     if before.mode == Mode.ENFORCE and after.mode != Mode.ENFORCE:
-        yield Warned("mode", f"is {after.mode}, and was Enforce: no drain starts", "set mode: Enforce")
+        yield KeyWarning("mode", f"is {after.mode}, and was Enforce: no drain starts", "set mode: Enforce")
     for kind in before.drains:
         if kind not in after.drains:
             message = f"is false, and was true: a {kind} drains no node any more"
-            yield Warned(f"events.{kind}.drain", message, "set it to true, if that is not meant")
+            yield KeyWarning(f"events.{kind}.drain", message, "set it to true, if that is not meant")
     for condition in before.conditions:
         if condition not in after.conditions:
             message = "is gone: it drains no node any more"
-            yield Warned(f"conditions.{condition}", message, "add it again, if that is not meant")
+            yield KeyWarning(f"conditions.{condition}", message, "add it again, if that is not meant")
     for source in before.sources:
         if source not in after.sources:
             message = "is disabled, and was enabled: what it announces is not seen"
-            yield Warned(f"sources.{source}", message, "enable it, if that is not meant")
+            yield KeyWarning(f"sources.{source}", message, "enable it, if that is not meant")
 
 
 def seen_now(

@@ -9,7 +9,7 @@ from reconciler.model.limits import count_of
 from reconciler.model.node import Node
 from reconciler.model.selector import LabelSelector
 from reconciler.settings.coverage import selectors
-from reconciler.settings.mistakes import Warned, spelt
+from reconciler.settings.mistakes import KeyWarning, spelt
 from reconciler.settings.policies import is_on_most
 from reconciler.settings.schema import Settings
 
@@ -32,7 +32,7 @@ def nodes_in_words(settings: Settings, nodes: Sequence[Node]) -> Iterator[str]:
             yield f"  {spelt(path)} selects {_count(selector, nodes)} of {count_of(len(nodes), 'node')}."
 
 
-def nodes_to_question(settings: Settings, nodes: Sequence[Node]) -> Iterator[Warned]:
+def nodes_to_question(settings: Settings, nodes: Sequence[Node]) -> Iterator[KeyWarning]:
     """Yield what is about none or nearly all of the nodes, and probably not meant.
 
     `coverage` says what is so of `nodeSelector`, and of what selected nodes before.
@@ -40,7 +40,7 @@ def nodes_to_question(settings: Settings, nodes: Sequence[Node]) -> Iterator[War
     for path, selector in selectors(settings) if nodes else ():
         if path != ("nodeSelector",) and not _count(selector, nodes):
             change = "correct its labels: kubectl get nodes --show-labels"
-            yield Warned(spelt(path), f"selects none of the {count_of(len(nodes), 'node')}", change)
+            yield KeyWarning(spelt(path), f"selects none of the {count_of(len(nodes), 'node')}", change)
     managed = [node for node in nodes if settings.manages(node.labels)]
     for condition in sorted(settings.condition_types()):
         drained, counts = _with_condition(settings, condition, managed)
@@ -50,7 +50,7 @@ def nodes_to_question(settings: Settings, nodes: Sequence[Node]) -> Iterator[War
         on = f"{counts[policy.status]} of {count_of(len(drained), 'node')}"
         message = f"is {policy.status} on {on} now, so no drain starts for it"
         change = "name the status that is the fault as its `status`, or remove it"
-        yield Warned(f"conditions.{condition}", message, change)
+        yield KeyWarning(f"conditions.{condition}", message, change)
 
 
 def _with_condition(

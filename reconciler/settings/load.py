@@ -18,8 +18,8 @@ from reconciler.model.content import SettingsVersion, short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.values import replace
-from reconciler.settings.mistakes import Changed, Mistake, Path, Place, keys_at, mistakes_of, spelt
-from reconciler.settings.originals import Translated, original_of
+from reconciler.settings.mistakes import ChangedScalar, Mistake, Path, Place, keys_at, mistakes_of, spelt
+from reconciler.settings.originals import Translation, original_of
 from reconciler.settings.schema import Origin, Settings, whole_settings
 from reconciler.settings.yaml import plain, read_go_yaml, read_yaml, unlike
 
@@ -40,7 +40,7 @@ def _alone() -> dict[str, Any]:
     return {"mode": "Enforce", "keys": {"prefix": PREFIX}, "sources": off}
 
 
-def _translated(value: Mapping[str, Any]) -> Translated | None:
+def _translated(value: Mapping[str, Any]) -> Translation | None:
     """Return what a file says that a feature knows, None for any other."""
     original = original_of(value)
     if original is None:
@@ -187,7 +187,7 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
             settings = settings.read_from(Origin(meanings=lines, block=translated.block))
         elif settings is not None and isinstance(theirs.value, dict):
             read: list[tuple[Path, str]] = []
-            changed: list[Changed] = []
+            changed: list[ChangedScalar] = []
             for key in (alone,) if alone else forms:
                 if not alone:
                     read += unlike(value.get(key), theirs.value.get(key), (key,), forms[key].secret)

@@ -39,7 +39,7 @@ class Mistake(Struct, frozen=True):
     message: str
 
 
-class Changed(Struct, frozen=True):
+class ChangedScalar(Struct, frozen=True):
     """A number or a boolean whose text as YAML has `read` it is not the one that is `written` in the file."""
 
     path: Path
@@ -48,7 +48,7 @@ class Changed(Struct, frozen=True):
     read: str
 
 
-class Warned(Struct, frozen=True):
+class KeyWarning(Struct, frozen=True):
     """A warning: the key of the file, such as `budget.spacing`, what happens, and what to change.
 
     `line` is that of the key, 0 if it is not known.

@@ -14,7 +14,7 @@ from reconciler.settings.mistakes import Mistake, Path, spelt
 UNKNOWN = "has no effect: the program does not have this key"
 
 
-class Translated(Struct, frozen=True):
+class Translation(Struct, frozen=True):
     """What a file says here.
 
     `settings` are ours, as a file has them, and `shown` is the same without secrets. `meanings` say of each
@@ -48,7 +48,7 @@ class Original(Struct, frozen=True):
 
     name: str
     is_one: Callable[[Mapping[str, Any]], bool]
-    translate: Callable[[Mapping[str, Any]], Translated]
+    translate: Callable[[Mapping[str, Any]], Translation]
 
 
 class Key(Struct, frozen=True):
@@ -92,7 +92,7 @@ def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
 
 def translate(
     value: Mapping[str, Any], keys: Iterable[Key], settings: dict[str, Any], *, apart: Path = ()
-) -> Translated:
+) -> Translation:
     """Return the settings with what these keys say; what is below `apart` is left to the caller."""
     known = {key.path: key for key in keys}
     meanings: list[tuple[Path, str]] = []
@@ -105,7 +105,7 @@ def translate(
         if key.ours and content is not None:
             put(settings, key.ours, content)
             places[key.ours] = path
-    return Translated(settings, settings, tuple(meanings), places)
+    return Translation(settings, settings, tuple(meanings), places)
 
 
 def put(settings: dict[str, Any], path: Path, content: object) -> None:

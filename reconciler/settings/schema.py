@@ -27,7 +27,7 @@ from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Text, Zone
-from reconciler.settings.mistakes import Changed, Mistake, Mistakes, Warned
+from reconciler.settings.mistakes import ChangedScalar, KeyWarning, Mistake, Mistakes
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
 from reconciler.settings.profiles import DEFAULT_PROFILE
@@ -104,7 +104,7 @@ class Origin(Struct, frozen=True):
     folder: Path | None = None
     foreign: bool = False
     unlike: tuple[tuple[KeyPath, str], ...] = ()
-    changed: tuple[Changed, ...] = ()
+    changed: tuple[ChangedScalar, ...] = ()
     meanings: tuple[str, ...] = ()
     block: str = ""
     rejected: str = ""
@@ -167,7 +167,7 @@ class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
         """Return what is wrong with the whole settings although each section is valid."""
         return ()
 
-    def warnings(self, settings: Settings, now: datetime) -> Iterable[Warned]:
+    def warnings(self, settings: Settings, now: datetime) -> Iterable[KeyWarning]:
         """Return what to warn of at this moment (aware)."""
         return ()
 

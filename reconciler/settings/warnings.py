@@ -14,7 +14,7 @@ from reconciler.calendar.values import Limit, format_duration, is_fixed
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.calendar.zone_names import meant_by
 from reconciler.model.event import Kind
-from reconciler.settings.mistakes import Path, Warned, spelt
+from reconciler.settings.mistakes import KeyWarning, Path, spelt
 from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
 from reconciler.settings.schema import Settings
 
@@ -28,7 +28,7 @@ _LOST = (Kind.PREEMPT, Kind.TERMINATE)
 """Kinds after which the VM is gone, with all pods that are still on it."""
 
 
-def warnings(settings: Settings, now: datetime) -> tuple[Warned, ...]:
+def warnings(settings: Settings, now: datetime) -> tuple[KeyWarning, ...]:
     """Return what a person should check in the settings, given that it is `now` (aware).
 
     Only what the file says is warned of, not the defaults.
@@ -62,19 +62,19 @@ def _named(kinds: Iterator[Kind]) -> str:
     return ", ".join(dict.fromkeys(kind.value for kind in kinds))
 
 
-def _calendar(settings: Settings, now: datetime) -> Iterator[Warned]:
+def _calendar(settings: Settings, now: datetime) -> Iterator[KeyWarning]:
     calendar = settings.calendar
     for index, window in enumerate(calendar.windows):
         key = _key("windows", index, window.name, settings, len(settings.windows))
         if window.unread:
             continue  # a calendar that is not read here
         if not _opens((window,), (), now):
-            yield Warned(
+            yield KeyWarning(
                 key, f"never opens in the next {HORIZON.days} days", "change its times, or remove it"
             )
         elif not _opens((window,), calendar.not_allowed, now):
             message = f"never opens in the next {HORIZON.days} days, because notAllowed covers all of it"
-            yield Warned(key, message, "change its times, or those of notAllowed")
+            yield KeyWarning(key, message, "change its times, or those of notAllowed")
     at_deadline = _named(
         kind
         for _, kind, policy in _policies(settings)
@@ -83,11 +83,11 @@ def _calendar(settings: Settings, now: datetime) -> Iterator[Warned]:
     for index, freeze in enumerate(calendar.not_allowed):
         key = _key("notAllowed", index, freeze.name, settings, len(settings.not_allowed))
         if next(freeze.times.runs(now), None) is None:
-            yield Warned(key, "is over and never comes again", "remove it, or change its dates")
+            yield KeyWarning(key, "is over and never comes again", "remove it, or change its dates")
         elif not freeze.absolute and at_deadline:
             message = f"a deadline wins over it: nodes are drained all the same for {at_deadline}"
             change = "set absolute: true if no drain may start then, or outsideWindow: Never for some events"
-            yield Warned(key, message, change)
+            yield KeyWarning(key, message, change)
 
 
 def _key(key: str, index: int, name: str, settings: Settings, written: int) -> str:
@@ -102,7 +102,7 @@ def _opens(windows: tuple[Window, ...], freezes: tuple[NotAllowed, ...], now: da
     return bool(Calendar(windows, freezes).openings(now, None, count=1))
 
 
-def _budget(settings: Settings) -> Iterator[Warned]:
+def _budget(settings: Settings) -> Iterator[KeyWarning]:
     budget = settings.budget
     groups = (
         ("max_unavailable", "cluster", budget.max_unavailable),
@@ -115,13 +115,15 @@ def _budget(settings: Settings) -> Iterator[Warned]:
         key = f"budget.{to_camel(field)}"
         if limit.amount == 0:
             exempt = f", except for {', '.join(budget.exempt)} once they are due" if budget.exempt else ""
-            yield Warned(key, f"is {limit}: no drain starts before the platform{exempt}", "write 1 or more")
+            yield KeyWarning(
+                key, f"is {limit}: no drain starts before the platform{exempt}", "write 1 or more"
+            )
         elif (wave := _one_by_one(group, limit)) and (late := _dated(settings)):
             message = (
                 f"is {limit}: {wave} drained one after another, and of several that are announced together"
                 f" only the first is sure to be drained in time ({late})"
             )
-            yield Warned(key, message, "allow more nodes, or increase leadTime")
+            yield KeyWarning(key, message, "allow more nodes, or increase leadTime")
     notice = [policy.lead_time for _, _, policy in _policies(settings) if policy.lead_time]
     if notice and budget.spacing > min(notice):
         message = (
@@ -129,11 +131,11 @@ def _budget(settings: Settings) -> Iterator[Warned]:
             f" ({format_duration(min(notice))}): of nodes that are announced together only the first is"
             " drained in time"
         )
-        yield Warned("budget.spacing", message, "shorten it, or increase leadTime")
+        yield KeyWarning("budget.spacing", message, "shorten it, or increase leadTime")
     reserve, most = budget.reserve, budget.max_unavailable
     if reserve.amount and reserve.percent == most.percent and reserve.amount >= most.amount:
         message = f"is {reserve}, and budget.maxUnavailable is {most}: no planned drain ever starts"
-        yield Warned("budget.reserve", message, "keep fewer places than there are")
+        yield KeyWarning("budget.reserve", message, "keep fewer places than there are")
     if "exempt" in budget.model_fields_set:
         yield from _exempt(settings)
 
@@ -158,42 +160,42 @@ def _dated(settings: Settings) -> str:
     return ", ".join(f"{kind}.leadTime is {lead}" for kind, lead in found.items())
 
 
-def _exempt(settings: Settings) -> Iterator[Warned]:
+def _exempt(settings: Settings) -> Iterator[KeyWarning]:
     exempt = settings.budget.exempt
     drained = {kind for _, kind, _ in _policies(settings)}
     for kind in _LOST:
         if kind in drained and kind not in exempt:
             message = f"does not name {kind}: its node waits for a place, and is lost with its pods meanwhile"
-            yield Warned("budget.exempt", message, f"add {kind}")
+            yield KeyWarning("budget.exempt", message, f"add {kind}")
     for kind in exempt:
         if kind not in drained:
             message = f"names {kind}, which is never drained"
-            yield Warned("budget.exempt", message, f"set events.{kind}.drain: true, or remove it here")
+            yield KeyWarning("budget.exempt", message, f"set events.{kind}.drain: true, or remove it here")
 
 
-def _events(settings: Settings) -> Iterator[Warned]:
+def _events(settings: Settings) -> Iterator[KeyWarning]:
     for key, kind, policy in _policies(settings):
         never = policy.outside_window is OutsideWindow.NEVER
         if never and kind in _LOST and settings.windows:
             message = "is Never: outside a window the node is lost with its pods"
-            yield Warned(f"{key}.{kind}.outsideWindow", message, "write AtDeadline or Immediately")
+            yield KeyWarning(f"{key}.{kind}.outsideWindow", message, "write AtDeadline or Immediately")
         at_deadline = policy.outside_window is OutsideWindow.AT_DEADLINE
         if at_deadline and not policy.lead_time and settings.calendar.windows and kind not in _UNDATED:
             message = (
                 "is 0s: outside a window the drain starts with the maintenance itself, which is too late"
             )
             change = "write 15m or more, or outsideWindow: Immediately"
-            yield Warned(f"{key}.{kind}.leadTime", message, change)
+            yield KeyWarning(f"{key}.{kind}.leadTime", message, change)
         proceeds = policy.approval_missing is ApprovalMissing.PROCEED
         if policy.approval and not proceeds and kind in _LOST:
             message = "is true: without an approval in time the node is lost with its pods"
-            yield Warned(f"{key}.{kind}.approval", message, "set approvalMissing: Proceed")
+            yield KeyWarning(f"{key}.{kind}.approval", message, "set approvalMissing: Proceed")
         if proceeds and not policy.approval:
             message = "has no effect, because no approval is required"
-            yield Warned(f"{key}.{kind}.approvalMissing", message, "set approval: true, or remove it")
+            yield KeyWarning(f"{key}.{kind}.approvalMissing", message, "set approval: true, or remove it")
 
 
-def _conditions(settings: Settings) -> Iterator[Warned]:
+def _conditions(settings: Settings) -> Iterator[KeyWarning]:
     """Ask about conditions that are True on healthy nodes by their names, such as `KernelReady`."""
     tops = [("conditions", settings.conditions)]
     tops += [
@@ -204,12 +206,12 @@ def _conditions(settings: Settings) -> Iterator[Warned]:
         for name, meaning in given.items():
             if name.casefold().endswith("ready") and name not in named and meaning.drain is not False:
                 message = f"is {name} True on healthy nodes, as its name says? Then they are drained"
-                yield Warned(
+                yield KeyWarning(
                     f"{path}.{name}", message, 'write status: "False", or status: "True" if True is the fault'
                 )
 
 
-def _zones(section: BaseModel, path: Path = ()) -> Iterator[Warned]:
+def _zones(section: BaseModel, path: Path = ()) -> Iterator[KeyWarning]:
     """Warn of zones without summer time whose names people use of places that have it."""
     for name, field in type(section).model_fields.items():
         value, here = getattr(section, name), (*path, str(field.alias or name))
@@ -218,7 +220,7 @@ def _zones(section: BaseModel, path: Path = ()) -> Iterator[Warned]:
             hours = int(offset / timedelta(hours=1))
             message = f"{value.key} is UTC{hours:+03}:00 all year, without summer time"
             city = next(iter(meant_by(value.key)), "America/New_York")
-            yield Warned(spelt(here), message, f"write the zone of a city, like {city}")
+            yield KeyWarning(spelt(here), message, f"write the zone of a city, like {city}")
         below = (
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
         )
@@ -227,7 +229,7 @@ def _zones(section: BaseModel, path: Path = ()) -> Iterator[Warned]:
                 yield from _zones(each, here if key is None else (*here, key))
 
 
-def _drain(settings: Settings) -> Iterator[Warned]:
+def _drain(settings: Settings) -> Iterator[KeyWarning]:
     drain = settings.drain
     written = "timeout" in drain.model_fields_set
     short = {
@@ -242,22 +244,24 @@ def _drain(settings: Settings) -> Iterator[Warned]:
             f"is {timeout}, longer than {', '.join(sorted(short))}: a drain that starts"
             " at the deadline may still run when the platform starts"
         )
-        yield Warned("drain.timeout", message, "increase leadTime, or shorten drain.timeout")
+        yield KeyWarning("drain.timeout", message, "increase leadTime, or shorten drain.timeout")
     after = drain.escalation.warn_after if drain.escalation is not None else None
     if after is not None and after >= drain.timeout:
         message = f"is not shorter than drain.timeout ({timeout}): nothing is warned of"
-        yield Warned("drain.escalation.warnAfter", message, "shorten it")
+        yield KeyWarning("drain.escalation.warnAfter", message, "shorten it")
     limit = settings.budget.max_unavailable
     if not limit.percent and drain.max_concurrent_nodes < limit.amount:
         message = (
             f"is {drain.max_concurrent_nodes}, less than budget.maxUnavailable ({limit}): nodes may stand"
             " cordoned and wait for their drain"
         )
-        yield Warned("drain.maxConcurrentNodes", message, "increase it, or decrease budget.maxUnavailable")
+        yield KeyWarning(
+            "drain.maxConcurrentNodes", message, "increase it, or decrease budget.maxUnavailable"
+        )
 
 
-def _sources(settings: Settings) -> Iterator[Warned]:
+def _sources(settings: Settings) -> Iterator[KeyWarning]:
     enabled = any(section.enabled for _, section in settings.sources)
     enabled = enabled or any(section.sees(settings) for section in settings.of_features)
     if not enabled and not settings.conditions and not settings.only_workflows:
-        yield Warned("sources", "none is enabled: no maintenance is ever seen", "enable one of them")
+        yield KeyWarning("sources", "none is enabled: no maintenance is ever seen", "enable one of them")

@@ -26,7 +26,7 @@ from yaml.events import (
 
 from reconciler.model.content import REFERENCE
 from reconciler.model.values import replace
-from reconciler.settings.mistakes import Changed, Mistake, Path, Place
+from reconciler.settings.mistakes import ChangedScalar, Mistake, Path, Place
 
 DEEPEST = 40
 _LONGEST = 1_000_000  # the size limit of a ConfigMap
@@ -53,7 +53,7 @@ class Document(Struct):
     value: object = None
     places: dict[Path, Place] = field(default_factory=dict)
     mistakes: list[tuple[Place, Mistake]] = field(default_factory=list)
-    changed: list[Changed] = field(default_factory=list)
+    changed: list[ChangedScalar] = field(default_factory=list)
 
     def place(self, path: Path) -> Place:
         """Return the place of a key, or of its nearest parent that is in the file."""
@@ -62,7 +62,7 @@ class Document(Struct):
         return self.places.get(path, (1, 1))
 
 
-class Broken(Exception):
+class BrokenYaml(Exception):
     """A mistake after which nothing else can be read."""
 
     def __init__(self, place: Place, message: str) -> None:
@@ -83,7 +83,7 @@ def read_with(kind: type[Reader], text: str) -> Document:
         return document
     try:
         kind(document, text).read()
-    except Broken as error:
+    except BrokenYaml as error:
         document.mistakes.append((error.place, Mistake((), str(error))))
     except yaml.YAMLError as error:
         place = _place_of(error, text)
@@ -116,7 +116,7 @@ class Reader:
             if started == 1:
                 self.document.value = self._value(first, ())
             elif not (isinstance(first, ScalarEvent) and first.value == ""):
-                raise Broken(
+                raise BrokenYaml(
                     place_of_event(event),
                     "a second document starts here, but a settings file has only one: keep the one that you "
                     "want to use, and remove the other one and this line, '---'",
@@ -124,7 +124,7 @@ class Reader:
 
     def _value(self, event: Event, path: Path) -> object:
         if len(path) > DEEPEST:
-            raise Broken(place_of_event(event), f"is nested deeper than {DEEPEST} levels")
+            raise BrokenYaml(place_of_event(event), f"is nested deeper than {DEEPEST} levels")
         if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
             return self.anchored(event, path)
         return self.content(event, path)
@@ -132,7 +132,9 @@ class Reader:
     def anchored(self, event: Event, path: Path) -> object:
         """Return the value of an alias, or of an event with an anchor."""
         del path
-        raise Broken(place_of_event(event), "anchors (&) and aliases (*) are not supported; repeat the value")
+        raise BrokenYaml(
+            place_of_event(event), "anchors (&) and aliases (*) are not supported; repeat the value"
+        )
 
     def content(self, event: Event, path: Path) -> object:
         """Return the value of an event that is no alias."""
@@ -152,7 +154,7 @@ class Reader:
         mapping: dict[str, object] = {}
         while not isinstance(key := next(self._events), MappingEndEvent):
             if not isinstance(key, ScalarEvent):
-                raise Broken(place_of_event(key), "a key must be plain text")
+                raise BrokenYaml(place_of_event(key), "a key must be plain text")
             # Keys are always text: `1:` is the name of a label, not a number.
             name = str(key.value).translate(_SHOWN)
             here = (*path, name)
@@ -176,7 +178,7 @@ class Reader:
             return text
         value = self.plain(text)
         if value is not None and (read := _as_text(value)) != text:
-            self.document.changed.append(Changed(path, place_of_event(event), text, read))
+            self.document.changed.append(ChangedScalar(path, place_of_event(event), text, read))
         return value
 
     def plain(self, text: str) -> object:
@@ -299,7 +301,7 @@ class _GoReader(Reader):
     def __init__(self, document: Document, text: str) -> None:
         super().__init__(document, text)
         self._made = 0
-        self._anchors: dict[str, tuple[object, int, int, Path, list[Changed]]] = {}
+        self._anchors: dict[str, tuple[object, int, int, Path, list[ChangedScalar]]] = {}
 
     def plain(self, text: str) -> object:
         return go_plain(text)
@@ -317,11 +319,11 @@ class _GoReader(Reader):
             self._anchors[name] = value, self._made - before, _height(value), path, changed
             return value
         if name not in self._anchors:
-            raise Broken(place_of_event(event), f"the alias *{name} has no anchor &{name} before it")
+            raise BrokenYaml(place_of_event(event), f"the alias *{name} has no anchor &{name} before it")
         value, size, height, there, changed = self._anchors[name]
         self._count(size, event)
         if len(path) + height > DEEPEST:
-            raise Broken(place_of_event(event), f"is nested deeper than {DEEPEST} levels")
+            raise BrokenYaml(place_of_event(event), f"is nested deeper than {DEEPEST} levels")
         self.document.changed += [
             replace(change, path=(*path, *change.path[len(there) :])) for change in changed
         ]
@@ -335,14 +337,14 @@ class _GoReader(Reader):
         others = found.pop("<<")
         for other in reversed(others if isinstance(others, list) else [others]):
             if not isinstance(other, dict):
-                raise Broken(self.document.place((*path, "<<")), "<< needs a mapping, or a list of them")
+                raise BrokenYaml(self.document.place((*path, "<<")), "<< needs a mapping, or a list of them")
             merged |= other
         return merged | found
 
     def _count(self, size: int, event: Event) -> None:
         self._made += size
         if self._made > _MOST:
-            raise Broken(place_of_event(event), f"the file has more than {_MOST} values with its aliases")
+            raise BrokenYaml(place_of_event(event), f"the file has more than {_MOST} values with its aliases")
 
 
 def _height(value: object) -> int:

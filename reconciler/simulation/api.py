@@ -43,7 +43,7 @@ HEARTBEAT = timedelta(minutes=5)
 """How often node-problem-detector and kubelets write a heartbeat."""
 
 
-class Killed(BaseException):
+class ProcessKilled(BaseException):
     """The process was killed while it wrote. The program must not catch this."""
 
 

@@ -18,7 +18,7 @@ from reconciler.model.errors import (
     TooManyRequests,
     Unreachable,
 )
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.explore.history import move
 from tests.explore.laws import Laws
@@ -127,7 +127,7 @@ class Faults:
         self._waiting.remove(due)
         self.struck = True
         if due.kind == "kill before":
-            raise Killed
+            raise ProcessKilled
         if due.kind in _BEFORE:
             raise _again(_BEFORE[due.kind])
         self._after = due.kind
@@ -136,7 +136,7 @@ class Faults:
         self._laws.wrote(call)
         kind, self._after = self._after, ""
         if kind == "kill after":
-            raise Killed
+            raise ProcessKilled
         if kind:
             raise Unreachable("no answer, though the write was done")
 

@@ -28,7 +28,7 @@ from reconciler.passes.observe import calendars_now
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.clock import Happening
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
@@ -258,7 +258,7 @@ class Play:
             plan, outcomes = run_pass(
                 self.outside, self.settings, self.world.ours.now(), store_of(self.world)
             )
-        except Killed:
+        except ProcessKilled:
             self._restart()
             return False
         except LockLost:
@@ -321,7 +321,7 @@ class Play:
     def _advance(self, until: datetime) -> None:
         try:
             self.world.clock.advance(until)
-        except Killed:
+        except ProcessKilled:
             self._restart()
         self.laws.evicted()
 

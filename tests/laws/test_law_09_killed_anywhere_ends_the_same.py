@@ -14,7 +14,7 @@ from reconciler.model.errors import Unreachable
 from reconciler.model.node import MECHANIC_LABEL
 from reconciler.model.plan import Notice
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, visible, waits
 from tests.laws.hits import Hits
@@ -42,7 +42,7 @@ def _play(make: Callable[[], World], policy: Settings, steps: Happenings, kill: 
                 seen += 1
             if not dead and seen == number and moment == when:
                 dead = True
-                raise Killed
+                raise ProcessKilled
 
         return hook
 
@@ -51,7 +51,7 @@ def _play(make: Callable[[], World], policy: Settings, steps: Happenings, kill: 
     def survive(go_on: Callable[[], object]) -> None:
         try:
             go_on()
-        except Killed:
+        except ProcessKilled:
             # The state in the process is gone with it; the next process finishes at once.
             history.world.restart()
             go_on()

@@ -13,7 +13,7 @@ from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
-from reconciler.simulation.api import Call, Killed, SimulatedApi
+from reconciler.simulation.api import Call, ProcessKilled, SimulatedApi
 from reconciler.simulation.clock import Actor
 from tests.simulation.building import START, cordoning, name, pods_of, web, world
 
@@ -65,19 +65,19 @@ def test_what_kills_before_a_write_leaves_it_undone_and_after_it_done(done: bool
     (pod,) = pods_of(there, "web")
 
     def kill(call: Call) -> None:
-        raise Killed(str(call))
+        raise ProcessKilled(str(call))
 
     if done:
         there.api.after_write = kill
     else:
         there.api.before_write = kill
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         there.api.patch_node(cordoning(there.cluster.nodes[name(0)]))
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         there.api.write_ledger(Ledger(START))
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         there.api.notify(Notification(name(0), "uid", Notice("MaintenanceCordon", "because")))
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         there.api.evict(pod, grace=None)
 
     assert there.cluster.nodes[name(0)].unschedulable is done

@@ -13,7 +13,7 @@ from reconciler.model.node import Wanted
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.model.writes import MaintenanceWrite, NodeWrite, node_write
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.simulation.building import PREFIX, START, budget, cordoning, name, pods_of, web, world
 
@@ -179,10 +179,10 @@ def test_a_killed_process_leaves_what_was_written() -> None:
     there = world(1)
 
     def kill(call: Call) -> None:
-        raise Killed(call.what)
+        raise ProcessKilled(call.what)
 
     there.api.after_write = kill
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         there.api.patch_node(cordoning(there.cluster.nodes[name(0)]))
 
     assert there.cluster.nodes[name(0)].unschedulable

@@ -12,7 +12,7 @@ from reconciler.model.event import Kind
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.world import World
@@ -29,7 +29,7 @@ def play(there: World, minutes: int, settings: Settings = SETTINGS) -> None:
         try:
             run_pass(there.outside, settings, there.now)
             there.advance(MINUTE)
-        except Killed:
+        except ProcessKilled:
             there.restart()
             there.advance(MINUTE)
 
@@ -80,7 +80,7 @@ def test_after_a_kill_around_any_write_the_next_process_finishes(number: int, af
     def kill(call: Call) -> None:
         if call.number == number:
             killed.append(call)
-            raise Killed(str(call))
+            raise ProcessKilled(str(call))
 
     if after:
         there.api.after_write = kill

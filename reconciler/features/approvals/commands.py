@@ -54,7 +54,7 @@ _MOST_MEANT = 20
 """Nodes of which a terminal shows what an instruction means for their cases."""
 
 
-class Chosen(Struct, frozen=True):
+class NodeChoice(Struct, frozen=True):
     """Which nodes a person means: names, a label selector, a pool, or all nodes that the settings select.
 
     `scope` is that of an instruction to all nodes or to a pool, empty for others.
@@ -93,19 +93,19 @@ class Chosen(Struct, frozen=True):
 
 def _chosen(
     nodes: tuple[str, ...], selector: LabelSelector | None, pool: str | None, everything: bool
-) -> Chosen:
+) -> NodeChoice:
     if sum((bool(nodes), selector is not None, pool is not None, everything)) != 1:
         raise click.UsageError("name the nodes, or give --selector, --pool or --all")
     scope = ALL if everything else pool_scope(pool or "")
     if pool is not None and not is_scope(scope):
         raise click.UsageError(f"--pool: {literal(pool)} is not the name of a pool")
-    return Chosen(nodes, selector, scope)
+    return NodeChoice(nodes, selector, scope)
 
 
-class Given(Struct, frozen=True):
+class CommonOptions(Struct, frozen=True):
     """What the options say that all of these commands have."""
 
-    chosen: Chosen
+    chosen: NodeChoice
     config: SettingsSource | None
     output: str
     target: Target
@@ -113,7 +113,7 @@ class Given(Struct, frozen=True):
 
 _given = options.as_one(
     "given",
-    Given,
+    CommonOptions,
     options.as_one(
         "chosen",
         _chosen,
@@ -167,7 +167,7 @@ class Scene(Struct, frozen=True):
             raise SettingsError((str(error),)) from error
 
 
-class Asked(Struct, frozen=True):
+class InstructionPlan(Struct, frozen=True):
     """What a command does about each node, and what it has done for all of them at once, in words.
 
     `on` is given the node, and as names the prefix of the keys and the moment. `changed` says that the ledger
@@ -190,22 +190,22 @@ class Asked(Struct, frozen=True):
 @_until
 @_reason
 @click.option("--now", "stops", is_flag=True, help="Also stop a drain that runs.")
-def hold(given: Given, until: str | None, reason: str, stops: bool) -> int:
+def hold(given: CommonOptions, until: str | None, reason: str, stops: bool) -> int:
     """Hold nodes: no drain of them begins, not even at a deadline.
 
     --all and --pool also hold nodes that join later. Maintenance that has begun goes on, and the node is
     uncordoned after it. `reconciler resume` ends the hold.
     """
 
-    def asked(scene: Scene) -> Asked:
+    def asked(scene: Scene) -> InstructionPlan:
         hold = PersonHold(scene.word(until, reason, given.chosen.scope), stops)
         means = instruct.hold_means(hold, given.chosen.words, given.chosen.arguments)
         if not hold.word.scope:
             held = partial(instruct.held, hold=hold, prefix=scene.prefix, now=scene.now)
-            return Asked(held, means=means, word=hold.word)
+            return InstructionPlan(held, means=means, word=hold.word)
         done = _hold_many(hold, scene)
         on = partial(instruct.stopped, hold=hold, prefix=scene.prefix) if stops else _goes_on
-        return Asked(on, done, changed=True, means=means, word=hold.word)
+        return InstructionPlan(on, done, changed=True, means=means, word=hold.word)
 
     return _carry_out(given, asked, "MaintenanceHeld")
 
@@ -214,38 +214,38 @@ def hold(given: Given, until: str | None, reason: str, stops: bool) -> int:
 @_given
 @click.option("--until", required=True, help=_WHEN)
 @_reason
-def defer(given: Given, until: str, reason: str) -> int:
+def defer(given: CommonOptions, until: str, reason: str) -> int:
     """Put the drain of nodes off until a moment, or an earlier deadline.
 
     `reconciler hold` also keeps a drain from a start at its deadline.
     """
 
-    def asked(scene: Scene) -> Asked:
+    def asked(scene: Scene) -> InstructionPlan:
         deferral = Deferral(scene.word(until, reason, given.chosen.scope))
         deferred = partial(instruct.deferred, deferral=deferral, prefix=scene.prefix, now=scene.now)
         means = instruct.deferral_means(deferral, given.chosen.words, given.chosen.arguments)
-        return Asked(deferred, means=means, word=deferral.word)
+        return InstructionPlan(deferred, means=means, word=deferral.word)
 
     return _carry_out(given, asked, "MaintenanceDeferred")
 
 
 @click.command("resume")
 @_given
-def resume(given: Given) -> int:
+def resume(given: CommonOptions) -> int:
     """End the hold and the deferral of nodes, whoever gave them.
 
     --all and --pool end only what was given with the same option.
     """
 
-    def asked(scene: Scene) -> Asked:
+    def asked(scene: Scene) -> InstructionPlan:
         scope, prefix, now, who = given.chosen.scope, scene.prefix, scene.now, scene.who
         if not scope:
             holds = _holds_of_many(scene)
             resumed = partial(instruct.resumed, prefix=prefix, now=now, who=who, fleet=holds)
-            return Asked(resumed, word=Word())
+            return InstructionPlan(resumed, word=Word())
         done, over = _resume_many(scope, scene)
         resumed = partial(instruct.resumed_with_many, prefix=prefix, now=now, who=who, scope=scope, held=over)
-        return Asked(resumed, done, changed=bool(over), word=Word())
+        return InstructionPlan(resumed, done, changed=bool(over), word=Word())
 
     return _carry_out(given, asked, "MaintenanceResumed")
 
@@ -255,7 +255,7 @@ def resume(given: Given) -> int:
 @_until
 @_reason
 @click.option("--cancel", is_flag=True, help="Withdraw the approval.")
-def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
+def approve(given: CommonOptions, until: str | None, reason: str, cancel: bool) -> int:
     """Approve drains for what is announced now, or withdraw the approval.
 
     It approves the events that the nodes report now and that need an approval by the settings. A node that
@@ -265,10 +265,10 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
     if cancel and (until is not None or reason):
         raise click.UsageError("--cancel withdraws the approval; give neither --until nor --reason with it")
 
-    def asked(scene: Scene) -> Asked:
+    def asked(scene: Scene) -> InstructionPlan:
         if cancel:
             means = instruct.withdrawal_means(given.chosen.words, given.chosen.arguments)
-            return Asked(partial(instruct.unapproved, prefix=scene.prefix), means=means)
+            return InstructionPlan(partial(instruct.unapproved, prefix=scene.prefix), means=means)
         word, named = scene.word(until, reason), bool(given.chosen.names)
         settings = scene.settings
         asks = settings.asks_approval if scene.known else None
@@ -286,7 +286,7 @@ def approve(given: Given, until: str | None, reason: str, cancel: bool) -> int:
 
         plans = scene.plans()
         means = instruct.approval_means(word, given.chosen.words, given.chosen.arguments)
-        return Asked(approved, means=means, word=Word(), awaits_pass=True)
+        return InstructionPlan(approved, means=means, word=Word(), awaits_pass=True)
 
     return _carry_out(given, asked, "MaintenanceApproved")
 
@@ -295,7 +295,7 @@ def _goes_on(node: Node) -> InstructionResult:
     return InstructionResult(f"{node.name} goes on", idle=True)
 
 
-def _carry_out(given: Given, instructed: Callable[[Scene], Asked], event: str) -> int:
+def _carry_out(given: CommonOptions, instructed: Callable[[Scene], InstructionPlan], event: str) -> int:
     """Write the instruction on each node, and an Event with the reason `event`; return the exit code.
 
     `instructed` reads what the command needs once, and does what is done once.
@@ -410,7 +410,7 @@ def _print(
 
 
 def _write_all(
-    nodes: list[Node], asked: Asked, hand: ByHand, prefix: str, events: EventsByHand, event: str
+    nodes: list[Node], asked: InstructionPlan, hand: ByHand, prefix: str, events: EventsByHand, event: str
 ) -> list[dict[str, Any]]:
     instructed: dict[str, InstructionResult] = {}
     results: list[dict[str, Any]] = []

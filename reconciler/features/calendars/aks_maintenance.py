@@ -14,7 +14,7 @@ from typing import Any
 
 from reconciler.calendar.occurrences import Run
 from reconciler.calendar.values import literal, parse_moment, to_utc
-from reconciler.features.calendars.recurrence import Event, Frequency, Imported, Length, Rule
+from reconciler.features.calendars.recurrence import CalendarTimes, Event, Frequency, Length, Rule
 from reconciler.settings.foreign import known_keys, value_of
 
 _DAY = timedelta(days=1)
@@ -61,7 +61,7 @@ def is_aks(value: object) -> bool:
     return any(any(value_of(part, key) is not None for key in _KEYS) or _is_shared(part) for part in parts)
 
 
-def parse_aks(value: object) -> Imported:
+def parse_aks(value: object) -> CalendarTimes:
     """Return the time of the windows of a configuration, without the times at which it allows none.
 
     Keys may be in camel or snake case, as the CLI and the SDKs write them. Raises ValueError with the key
@@ -70,7 +70,7 @@ def parse_aks(value: object) -> Imported:
     document, created, path = _document(value)
     if _is_shared(document):
         event, dates = _window(document, path, created, around=_AROUND)
-        return Imported((event,), tuple(dates))
+        return CalendarTimes((event,), tuple(dates))
     if not any(value_of(document, key) for key in _KEYS):
         raise ValueError(f"is not a maintenance configuration of AKS: it has none of {', '.join(_KEYS)}")
     document = known_keys(document, (*_KEYS, *_AROUND), path, _PLACES)
@@ -80,9 +80,9 @@ def parse_aks(value: object) -> Imported:
         if week:
             raise ValueError("timeInWeek: can't be combined with maintenanceWindow; use a file for each")
         event, dates = _window(_mapping(window, "maintenanceWindow"), "maintenanceWindow", created)
-        return Imported((event,), (*taken, *dates))
+        return CalendarTimes((event,), (*taken, *dates))
     hours = tuple(_time_in_week(week))
-    return Imported(hours, taken, always=not hours)
+    return CalendarTimes(hours, taken, always=not hours)
 
 
 def _is_shared(document: Mapping[str, Any]) -> bool:

@@ -29,7 +29,7 @@ from reconciler.features.calendars.ical_lines import (
     parse_wall,
     read_components,
 )
-from reconciler.features.calendars.recurrence import Event, Frequency, Imported, Length
+from reconciler.features.calendars.recurrence import CalendarTimes, Event, Frequency, Length
 from reconciler.model import limits
 from reconciler.model.values import replace
 
@@ -73,7 +73,7 @@ class _Zones(Struct, frozen=True):
     floating: tzinfo
 
 
-def parse_ical(text: str, zone: tzinfo, *, zone_given: bool = False) -> Imported:
+def parse_ical(text: str, zone: tzinfo, *, zone_given: bool = False) -> CalendarTimes:
     """Return the events of a `.ics` file.
 
     Days and times without a zone are in the X-WR-TIMEZONE of the file. `zone` applies to a file without
@@ -97,7 +97,7 @@ def parse_ical(text: str, zone: tzinfo, *, zone_given: bool = False) -> Imported
     if not calendars:
         raise CalendarMistake("is empty, and not an iCalendar file", 1)
     _check_repeating(found)
-    return Imported(tuple(_put_together(found)))
+    return CalendarTimes(tuple(_put_together(found)))
 
 
 def _check_repeating(found: list[_Read]) -> None:

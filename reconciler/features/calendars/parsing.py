@@ -11,7 +11,7 @@ from reconciler.calendar.occurrences import Run
 from reconciler.calendar.values import literal, parse_moment, parse_zone, to_utc
 from reconciler.features.calendars.aks_maintenance import is_aks, parse_aks
 from reconciler.features.calendars.ical import only_what_counts, parse_ical
-from reconciler.features.calendars.recurrence import Event, Imported, Length
+from reconciler.features.calendars.recurrence import CalendarTimes, Event, Length
 from reconciler.model.content import CalendarPlace
 from reconciler.model.limits import CALENDAR, loads
 from reconciler.settings.foreign import has_key, known_keys
@@ -20,7 +20,7 @@ from reconciler.settings.yaml import read_yaml
 
 # Each pass reads the same few texts again.
 @lru_cache(maxsize=64)
-def parse_calendar(text: str, place: CalendarPlace) -> Imported:
+def parse_calendar(text: str, place: CalendarPlace) -> CalendarTimes:
     """Return the time of the events in a text. Raises ValueError with what to change.
 
     A text that begins with `BEGIN:` is iCalendar. JSON and YAML are a maintenance configuration of AKS if
@@ -92,7 +92,7 @@ _AROUND = ("apiVersion", "kind", "metadata", "status", "version", *_WORDS)
 """The same of what has freezes below it."""
 
 
-def parse_freezes(value: object, zone: tzinfo) -> Imported:
+def parse_freezes(value: object, zone: tzinfo) -> CalendarTimes:
     """Return the freezes of a list, of a mapping with such lists, or of objects with a `spec`.
 
     Each has `start` and `end`, or `fromUtc` and `toUtc` like the freeze windows of OpenShift's managed
@@ -103,7 +103,7 @@ def parse_freezes(value: object, zone: tzinfo) -> Imported:
     events = tuple(_freezes(value, zone, "", 0))
     if len(events) > MOST_FREEZES:
         raise ValueError(f"the list has more than {MOST_FREEZES} freezes")
-    return Imported(events)
+    return CalendarTimes(events)
 
 
 def _freezes(value: object, zone: tzinfo, where: str, depth: int) -> Iterator[Event]:

@@ -45,7 +45,7 @@ class _Metadata(ObjectMeta):
         return " ".join((self.resourceVersion, self.uid, *times)) if self.resourceVersion else ""
 
 
-class _Held(msgspec.Struct):
+class _ConfigObject(msgspec.Struct):
     """core/v1 ConfigMap or Secret, or the metadata of one."""
 
     metadata: _Metadata
@@ -111,12 +111,12 @@ class Calendars:
         held = self._get(path, "application/json")
         return _text(_value(held, place)), held.metadata.version
 
-    def _get(self, path: ApiPath, accept: str) -> _Held:
+    def _get(self, path: ApiPath, accept: str) -> _ConfigObject:
         connection = self._connection
         assert connection is not None
         request = Request("GET", path, accept=accept, total=_PATIENCE)
         answer = patiently(lambda: connection.send(request), patience=_PATIENCE, sleep=connection.sleep)
-        return decode(_Held, answer)
+        return decode(_ConfigObject, answer)
 
 
 def _file(path: str) -> bytes:
@@ -127,7 +127,7 @@ def _file(path: str) -> bytes:
         return _limited(file.read(CALENDAR + 1))
 
 
-def _value(held: _Held, place: CalendarPlace) -> bytes:
+def _value(held: _ConfigObject, place: CalendarPlace) -> bytes:
     data, binary = held.data or {}, held.binaryData or {}
     known = sorted({*data, *binary})
     if not place.key and len(known) != 1:

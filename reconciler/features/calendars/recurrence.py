@@ -256,7 +256,7 @@ class Event(Struct, frozen=True):
             yield run
 
 
-class Imported(Struct, frozen=True):
+class CalendarTimes(Struct, frozen=True):
     """The time of the events of a calendar, without the time of the events `taken`.
 
     With `always`, it is all time without `taken`.

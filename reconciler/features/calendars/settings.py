@@ -153,12 +153,12 @@ class _Calendars(FeatureSection[tuple[CalendarSettings, ...]], frozen=True, kw_o
         Its freeze is never absolute, because a mistake in a file must not hold nodes past their deadline.
         """
         for calendar, place in zip(self.of(settings), self.places(settings), strict=True):
-            from reconciler.features.calendars.recurrence import Imported
+            from reconciler.features.calendars.recurrence import CalendarTimes
 
             times, unread = _times(place, settings.calendar_texts.get(calendar.name, NOT_READ))
             nodes = calendar.node_selector
             if calendar.use is CalendarUse.WINDOWS:
-                yield Window(calendar.name, times or Imported(), nodes, unread)
+                yield Window(calendar.name, times or CalendarTimes(), nodes, unread)
             elif times is None:
                 yield NotAllowed(calendar.name, Always(), f"can't be read: {unread}", False, nodes)
             else:

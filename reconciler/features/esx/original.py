@@ -12,7 +12,7 @@ from typing import Any
 from reconciler.calendar.values import format_duration
 from reconciler.settings.loose import parse_go_duration
 from reconciler.settings.mistakes import Mistake, Path
-from reconciler.settings.originals import OF_DRAINS, UNKNOWN, Key, Original, Translated, put, translate
+from reconciler.settings.originals import OF_DRAINS, UNKNOWN, Key, Original, Translation, put, translate
 
 # A vCenter lists all its hosts in each query.
 OFTEN = timedelta(seconds=10)
@@ -35,7 +35,7 @@ def _is_one(value: Mapping[str, Any]) -> bool:
     return _CENTERS in value
 
 
-def _translate(value: Mapping[str, Any]) -> Translated:
+def _translate(value: Mapping[str, Any]) -> Translation:
     """Return the settings: there is no budget, and every pod is evicted, as there."""
     evicts = {"emptyDir": "Evict", "unmanagedPods": "Evict"}
     settings: dict[str, Any] = {
@@ -59,7 +59,7 @@ def _translate(value: Mapping[str, Any]) -> Translated:
     return _with_centers(found, value.get(_CENTERS))
 
 
-def _with_centers(found: Translated, given: object) -> Translated:
+def _with_centers(found: Translation, given: object) -> Translation:
     centers = given if isinstance(given, dict) else {}
     logins = centers.get("credentials")
     mistakes: list[Mistake] = []
@@ -98,7 +98,7 @@ def _with_centers(found: Translated, given: object) -> Translated:
     put(settings, ("sources", "esx", "vcenters"), entries)
     put(block, ("sources", "esx", "vcenters"), shown)
     whole = (*found.meanings, *meanings)
-    return Translated(settings, block, whole, {**found.places, **places}, (*found.mistakes, *mistakes))
+    return Translation(settings, block, whole, {**found.places, **places}, (*found.mistakes, *mistakes))
 
 
 def _unsecret(text: object, key: str, zone: str) -> str:

@@ -14,7 +14,7 @@ from reconciler.model import limits
 from reconciler.model.event import Kind
 from reconciler.model.grants import Grants
 from reconciler.settings.fields import LINK_LOCAL, Duration, Flag, SecretText, Section, Text
-from reconciler.settings.mistakes import Mistake, Mistakes, Warned
+from reconciler.settings.mistakes import KeyWarning, Mistake, Mistakes
 from reconciler.settings.schema import FeatureSection, Settings, SourceSection
 
 LABEL = "cloud.sap/esx-in-maintenance"
@@ -139,13 +139,13 @@ class EsxSource(Section):
 
 
 class _Source(SourceSection[EsxSource], frozen=True, kw_only=True):
-    def warnings(self, settings: Settings, now: datetime) -> Iterator[Warned]:
+    def warnings(self, settings: Settings, now: datetime) -> Iterator[KeyWarning]:
         del now
         for index, server in enumerate(self.of(settings).vcenters):
             if server.insecure:
                 message = "is true: whoever is on the way to it can read the password, and report maintenance"
                 change = "name its certificate authority (caFile)"
-                yield Warned(f"sources.esx.vcenters[{index}].insecure", message, change)
+                yield KeyWarning(f"sources.esx.vcenters[{index}].insecure", message, change)
 
 
 SECTION = _Source(

@@ -71,7 +71,7 @@ _LONGEST_NAME = 230  # An object's name may have 253 characters.
 _LONGEST_KIND = 63
 
 
-class _Waiting(Struct):
+class _QueuedEvent(Struct):
     """One Event that was not sent yet, and how often it was tried.
 
     `owner` is what it is about, until the Deployment of that was searched for, and `template` the hash of its
@@ -103,18 +103,18 @@ class _Queues:
     """The Events that wait, a queue for each namespace; and how many were left out."""
 
     def __init__(self) -> None:
-        self.by_namespace: dict[str, deque[_Waiting]] = {}
+        self.by_namespace: dict[str, deque[_QueuedEvent]] = {}
         self.count = self.dropped = 0
 
-    def of(self, namespace: str) -> Collection[_Waiting]:
+    def of(self, namespace: str) -> Collection[_QueuedEvent]:
         return self.by_namespace.get(namespace, ())
 
-    def put(self, event: _Waiting, *, first: bool = False) -> None:
+    def put(self, event: _QueuedEvent, *, first: bool = False) -> None:
         queue = self.by_namespace.setdefault(event.namespace, deque())
         queue.insert(0 if first else len(queue), event)
         self.count += 1
 
-    def take(self, namespace: str) -> _Waiting:
+    def take(self, namespace: str) -> _QueuedEvent:
         queue = self.by_namespace.pop(namespace)
         event = queue.popleft()
         self.count -= 1
@@ -207,7 +207,7 @@ class PodEvents:
             if self._queues.dropped:
                 log.info("events about pods were left out: count=%d", self._queues.dropped)
 
-    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> tuple[str, _Waiting]:
+    def _about(self, order: DrainOrder, pod: Pod, deleted: bool) -> tuple[str, _QueuedEvent]:
         why = f": {order.why}" if order.why else ""
         done, owner, due = "deleted" if deleted else "evicted", pod.owner, time.monotonic() + self._behind
         # A tenant writes any owner. One that is a Node has its Events elsewhere.
@@ -216,19 +216,19 @@ class PodEvents:
             notice = Notice(reason, f"{done} from node {order.node} by {COMPONENT}{why}")
             about = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name}
             body = self._event({**about, "uid": pod.uid}, notice, pod.uid)
-            return f"{reason}|{pod.uid}", _Waiting(pod.namespace, body, due=due)
+            return f"{reason}|{pod.uid}", _QueuedEvent(pod.namespace, body, due=due)
         reason = DELETED if deleted else MOVES
         notice = Notice(reason, f"pods are {done} from node {order.node} by {COMPONENT}{why}")
         about, attempt = _reference(pod.namespace, owner), f"{order.uid}|{order.since.isoformat()}"
         body = self._event(about, notice, _identity(about, attempt))
         template = pod.labels.get(TEMPLATE_HASH, "")
-        waiting = _Waiting(pod.namespace, body, owner, template, attempt, due)
+        waiting = _QueuedEvent(pod.namespace, body, owner, template, attempt, due)
         return f"{reason}|{_identity(about)}", waiting
 
     def _event(self, about: dict[str, str], notice: Notice, identity: str) -> dict[str, Any]:
         return event_of(_metadata(about, notice.reason, identity), about, notice, self._zone(), time.time())
 
-    def _add(self, drain: _Drain, event: _Waiting) -> bool:
+    def _add(self, drain: _Drain, event: _QueuedEvent) -> bool:
         queues, namespace = self._queues, event.namespace
         refused = self._refused.get(namespace, 0.0) > time.monotonic()
         full = queues.count >= WAITING or len(queues.of(namespace)) >= WAITING_IN_ONE
@@ -248,7 +248,7 @@ class PodEvents:
             # The next call of `go_on` begins another one.
             log.exception("the queue of events about pods has ended")
 
-    def _next(self) -> _Waiting | None:
+    def _next(self) -> _QueuedEvent | None:
         """Wait until an Event is due, and take it; None at the end. The namespaces take turns."""
         with self._changed:
             while True:
@@ -263,7 +263,7 @@ class PodEvents:
             self._until = time.monotonic() + self._apart
             return self._queues.take(namespace)
 
-    def _send(self, event: _Waiting) -> None:
+    def _send(self, event: _QueuedEvent) -> None:
         try:
             self._move_to_deployment(event)
             self._guard()
@@ -284,7 +284,7 @@ class PodEvents:
         else:
             self._failures = 0
 
-    def _move_to_deployment(self, event: _Waiting) -> None:
+    def _move_to_deployment(self, event: _QueuedEvent) -> None:
         """Put an Event about a ReplicaSet on its Deployment; raises ClusterError if that can't be found now.
 
         It is tried once: after an error the Event stays where it is.
@@ -302,7 +302,7 @@ class PodEvents:
             metadata = _metadata(about, event.body["reason"], _identity(about, event.attempt))
             event.body = {**event.body, "metadata": metadata, "involvedObject": about}
 
-    def _again(self, event: _Waiting, error: ClusterError) -> None:
+    def _again(self, event: _QueuedEvent, error: ClusterError) -> None:
         """Send nothing for a while, then this Event again. After three tries, or at the end, leave it out."""
         with self._changed:
             event.tries += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.settings.originals import OF_DRAINS, Key, Original, Translated, translate
+from reconciler.settings.originals import OF_DRAINS, Key, Original, Translation, translate
 
 _SECRET = "cloudProviderSecret"
 
@@ -28,7 +28,7 @@ def _is_one(value: Mapping[str, Any]) -> bool:
     return not others and (drains or _SECRET in value)
 
 
-def _translate(value: Mapping[str, Any]) -> Translated:
+def _translate(value: Mapping[str, Any]) -> Translation:
     """Return the settings: there is no budget, and every pod is evicted, as there."""
     settings: dict[str, Any] = {
         "kubernikus": {"enabled": True},

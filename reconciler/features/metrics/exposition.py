@@ -81,7 +81,7 @@ class Counters:
         (histogram.labels(*map(_label, labels)) if family.labels else histogram).observe(value)
 
 
-class Taken(Collector):
+class MetricsSnapshot(Collector):
     """What a registry shows at one moment."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -22,7 +22,7 @@ from jobs.runtime.unblocked import dropped
 from reconciler import __version__
 from reconciler.drain.drainer.requests import REASONS
 from reconciler.features.metrics import catalogue
-from reconciler.features.metrics.exposition import CONTENT_TYPE, Counters, Samples, Taken, to_text
+from reconciler.features.metrics.exposition import CONTENT_TYPE, Counters, MetricsSnapshot, Samples, to_text
 from reconciler.features.metrics.samples import (
     HoldsSince,
     PassView,
@@ -60,7 +60,7 @@ _OURS = ("reconciler", "jobs")
 """The parents of our own loggers."""
 
 
-class _Counted(Struct, frozen=True):
+class _DrainEnd(Struct, frozen=True):
     """What distinguishes the end of a drain from the others of its node."""
 
     uid: str
@@ -92,7 +92,7 @@ class Meter(Observer):
         self._dropped = 0
         self._began: dict[str, datetime] = {}
         self._missed: tuple[EndedCase, ...] = ()
-        self._ended: dict[str, _Counted] = {}
+        self._ended: dict[str, _DrainEnd] = {}
         self._open = ExitStack()
         for result in (SUCCEEDED, STANDBY, FAILED):
             self._counters.add(catalogue.PASSES, result, by=0)
@@ -123,9 +123,9 @@ class Meter(Observer):
         """Return all metrics as the text that Prometheus reads."""
         return to_text(self._up_to_date())
 
-    def take(self) -> Taken:
+    def take(self) -> MetricsSnapshot:
         """Return all metrics as they are now."""
-        return Taken(self._up_to_date())
+        return MetricsSnapshot(self._up_to_date())
 
     def _up_to_date(self) -> CollectorRegistry:
         with self._lock:
@@ -196,7 +196,7 @@ class Meter(Observer):
         if self._pass is not None:
             self._pass = replace(self._pass, drains=drains)
         for node, one in drains.items():
-            end = _Counted(one.uid, one.finished)
+            end = _DrainEnd(one.uid, one.finished)
             if one.phase is not Phase.RUNNING and self._ended.get(node) != end:
                 self._ended[node] = end
                 self._counters.add(catalogue.DRAINS, _DRAINS[one.phase])

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from jobs.runtime.output import check_output, write_output
 from jobs.runtime.process import Observer, Passed
-from reconciler.features.metrics.exposition import Taken, holds_in, push
+from reconciler.features.metrics.exposition import MetricsSnapshot, holds_in, push
 from reconciler.features.metrics.metering import Meter
 from reconciler.features.metrics.samples import HoldsSince
 from reconciler.model.drains import DrainProgress
@@ -49,7 +49,7 @@ class RunMeter(Meter):
             check_output(output.metrics_file)
         super().__init__(others, _holds(output.metrics_file))
         self._output, self._warn, self._now = output, warn, now
-        self._taken: Taken | None = None
+        self._taken: MetricsSnapshot | None = None
         self._start = now()
 
     def after(self, passed: Passed) -> None:
@@ -102,7 +102,7 @@ def _holds(file: Path | None) -> HoldsSince | None:
     return {}
 
 
-def _by_otlp(url: str, taken: Taken, began: datetime, now: datetime) -> None:
+def _by_otlp(url: str, taken: MetricsSnapshot, began: datetime, now: datetime) -> None:
     from reconciler.features.metrics.otlp import push
 
     push(url, taken, began, now)

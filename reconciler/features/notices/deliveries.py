@@ -117,29 +117,31 @@ class Delivery(Struct, frozen=True):
         return frozenset(one.id for one in self.messages)
 
 
-class Due(Struct, frozen=True):
+class NextDelivery(Struct, frozen=True):
     """What one entry gets: a delivery, or the moment at which one may be due (UTC); None for never."""
 
     delivery: Delivery | None = None
     at: datetime | None = None
 
 
-def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush: bool = False) -> Due:
+def due_for(
+    entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush: bool = False
+) -> NextDelivery:
     """Return what is due for an entry `now` (aware); `zone` is that of the settings.
 
     With `flush`, messages are not put together with later ones: the process is about to end.
     """
     waiting = [one.message for one in memory.pending if entry.name in one.to]
     if not waiting:
-        return Due()
+        return NextDelivery()
     ripe = [(ripe_at(entry, message, now, zone), message) for message in waiting]
     first = min(moment for moment, _ in ripe)
     sends = first if flush or entry.at is not None else shifted(first, entry.group)
     if sends > now:
-        return Due(at=sends)
+        return NextDelivery(at=sends)
     chosen = [message for moment, message in ripe if moment <= now]
     if not chosen:
-        return Due(at=first)
+        return NextDelivery(at=first)
     receiver = memory.receiver(entry.name)
     slack = entry.slack
     thread = receiver.thread if slack is not None and slack.thread else ""
@@ -151,7 +153,7 @@ def due_for(entry: Notify, memory: Memory, now: datetime, zone: tzinfo, *, flush
         nodes = set(list(dict.fromkeys(message.node for message in chosen))[:MOST])
         first_messages = [message for message in chosen if message.node in nodes][:_MESSAGES]
     delivery = delivery_of(entry, tuple(first_messages), zone, dropped=receiver.dropped, now=now)
-    return Due(delivery=replace(delivery, thread=thread))
+    return NextDelivery(delivery=replace(delivery, thread=thread))
 
 
 def ripe_at(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> datetime:

@@ -26,9 +26,9 @@ from reconciler.features.notices.memory import (
     SAID,
     TEXT,
     AlertCause,
-    Known,
+    KnownCase,
     Memory,
-    Pending,
+    PendingMessage,
     Receiver,
     Week,
     is_workflow,
@@ -117,7 +117,7 @@ def is_for(entry: Notify, message: Message, audience: Sequence[str]) -> bool:
     return entry.name in audience and message.topic in entry.topics and kinds and not message.over
 
 
-class _Lasting(Struct, frozen=True):
+class _Reminder(Struct, frozen=True):
     """A reminder of what lasts `since` a moment (Unix time), and the entries that select its node."""
 
     message: Message
@@ -140,9 +140,9 @@ class _News:
         self._origin, self._prefix = origin, prefix
         self._plans: dict[str, NodePlan] = {}
         self._week = memory.week
-        self._cases: dict[str, Known] = {}
+        self._cases: dict[str, KnownCase] = {}
         self._messages: list[tuple[Message, tuple[str, ...]]] = []
-        self._lasting: list[_Lasting] = []
+        self._lasting: list[_Reminder] = []
         self._over: set[tuple[str, str]] = set()
         self._closed: set[tuple[str, str]] = set()
         self._ended: set[str] = set()
@@ -240,12 +240,12 @@ class _News:
         self._cases[uid] = self._say(self._of_all(uid, lock), {key: fact})
         self._close(self._cases[uid], {key: fact})
 
-    def _of_all(self, uid: str, lock: str) -> Known:
+    def _of_all(self, uid: str, lock: str) -> KnownCase:
         """Return what is known of the whole cluster. It concerns each entry, whichever nodes that selects."""
         audience = tuple(entry.name for entry in self._entries)
         before = self._before.cases.get(uid)
         if before is None:
-            return Known(node="", case=_case_of(f"{uid} {lock}", self._now), audience=audience)
+            return KnownCase(node="", case=_case_of(f"{uid} {lock}", self._now), audience=audience)
         return replace(before, audience=audience)
 
     def _people(self, plan: Plan, policy: Policy) -> None:
@@ -296,7 +296,7 @@ class _News:
         if now:
             self._cases[_PEOPLE] = known
 
-    def gone(self, known: Known, *, exists: bool) -> None:
+    def gone(self, known: KnownCase, *, exists: bool) -> None:
         """Add the end of a case that the plan does not have any more."""
         if known.open:
             stopped = "" if exists else CaseOutcome(CaseResult.STOPPED).words
@@ -359,7 +359,7 @@ class _News:
         after = replace(self._before, cases=cases, pending=waiting, receivers=receivers, week=self._week)
         return self._before if after == self._before else after
 
-    def _alerts(self) -> tuple[dict[str, dict[str, AlertCause]], list[Pending]]:
+    def _alerts(self) -> tuple[dict[str, dict[str, AlertCause]], list[PendingMessage]]:
         """Return what may have opened an alert, by case and message, and who gets the messages of this pass.
 
         All cases with the same cause have one alert. It is closed when the last of them has ended, and opened
@@ -368,7 +368,7 @@ class _News:
         alarms = {entry.name for entry in self._entries if entry.pagerduty is not None}
         before = {known.case: known for known in self._before.cases.values()}
         alerted: dict[str, dict[str, AlertCause]] = {}
-        closed: list[tuple[Known, AlertCause]] = []
+        closed: list[tuple[KnownCase, AlertCause]] = []
         open_now: dict[tuple[str, str], list[AlertCause]] = {}
 
         def opened(case: str, key: str, alert: AlertCause) -> None:
@@ -383,14 +383,14 @@ class _News:
                     closed += [(known, alert)] if alert.topic is not Topic.MISSED else []
                 else:
                     opened(case, key, alert)
-        added: list[Pending] = []
+        added: list[PendingMessage] = []
         for message, audience in self._messages:
             to = tuple(entry.name for entry in self._entries if is_for(entry, message, audience))
             if message.case in self._ended and message.topic is not Topic.MISSED:
                 to = tuple(name for name in to if name not in alarms)
             worse = [name for name in to if name in alarms and self._is_worse(message, open_now, name)]
             added += [self._end_of(message, tuple(worse))] if worse else []
-            added += [Pending(message, to)] if to else []
+            added += [PendingMessage(message, to)] if to else []
             calls = tuple(name for name in to if name in alarms)
             if calls and not message.repeats:
                 opened(message.case, message.key, AlertCause(message.topic, message.cause, calls))
@@ -411,25 +411,25 @@ class _News:
         return bool(alerts) and all(message.topic.severity.exceeds(alert.topic.severity) for alert in alerts)
 
     @staticmethod
-    def _end_of(message: Message, to: tuple[str, ...]) -> Pending:
+    def _end_of(message: Message, to: tuple[str, ...]) -> PendingMessage:
         """Return the message that closes the alert of a message."""
         over = replace(message, key=f"over {message.key}", text="", over=True, anyone="", named=())
-        return Pending(over, to)
+        return PendingMessage(over, to)
 
-    def _close(self, known: Known, facts: Mapping[str, Fact]) -> None:
+    def _close(self, known: KnownCase, facts: Mapping[str, Fact]) -> None:
         """Note which alerts are about a state that has ended."""
         lasting = {self._key(known, key) for key, fact in facts.items() if fact.lasts}
         lasting |= {self._key(known, key) for key in _COME_BACK if key in known.said}
         over = (key for key, alert in known.alerted.items() if alert.topic.lasts and key not in lasting)
         self._closed |= {(known.case, key) for key in over}
 
-    def _say(self, known: Known, facts: Mapping[str, Fact]) -> Known:
+    def _say(self, known: KnownCase, facts: Mapping[str, Fact]) -> KnownCase:
         """Add the messages of what was not said before, and return what was said then."""
         for key, fact in facts.items():
             since = known.said.get(key, seconds(self._now))
             message = self._message(known, key, fact)
             if fact.lasts:
-                self._lasting.append(_Lasting(replace(message, repeats=True), known.audience, since))
+                self._lasting.append(_Reminder(replace(message, repeats=True), known.audience, since))
             if key not in known.said and (len(known.said) < SAID or key == ENDING):
                 audience = known.audience
                 if fact.takes_back:
@@ -445,7 +445,7 @@ class _News:
                 known = replace(known, said={**known.said, key: seconds(self._now)})
         return known
 
-    def _kept(self, pending: Pending) -> Pending | None:
+    def _kept(self, pending: PendingMessage) -> PendingMessage | None:
         """Return what is still to be sent of a message, None if that is nothing.
 
         After the end of its case, no reminder is sent, and an entry that waits for messages, or can't be
@@ -458,7 +458,7 @@ class _News:
         names = {entry.name for entry in self._entries}
         if message.over:
             to = tuple(name for name in pending.to if name in names)
-            return Pending(message, to) if to else None
+            return PendingMessage(message, to) if to else None
         closed = (message.case, key) in self._closed or message.case in self._ended
         if closed and message.topic is not Topic.MISSED:
             # It would open an alert that is closed a moment later.
@@ -470,9 +470,9 @@ class _News:
                 if entry.after or self._before.receiver(entry.name).problem
             }
         to = tuple(name for name in pending.to if name in names)
-        return (pending if to == pending.to else Pending(message, to)) if to else None
+        return (pending if to == pending.to else PendingMessage(message, to)) if to else None
 
-    def _known(self, node: NodePlan, plan: Plan, before: Known | None) -> Known:
+    def _known(self, node: NodePlan, plan: Plan, before: KnownCase | None) -> KnownCase:
         labels = plan.labels.get(node.node)
         record = node.ended or node.record
         is_open = record is not None and record.goes_on
@@ -483,7 +483,7 @@ class _News:
         if labels is not None:
             audience = tuple(entry.name for entry in self._entries if entry.node_selector.matches(labels))
         result, in_time = result_of(record) if record is not None and is_open else ("", InTime.UNKNOWN)
-        return Known(
+        return KnownCase(
             node=node.node,
             case=before.case if before is not None else _case_of(node.uid, opened),
             audience=audience,
@@ -498,7 +498,7 @@ class _News:
             in_time=in_time,
         )
 
-    def _message(self, known: Known, key: str, fact: Fact) -> Message:
+    def _message(self, known: KnownCase, key: str, fact: Fact) -> Message:
         for_owners = any(entry.to is not None for entry in self._entries)
         return Message(
             topic=fact.topic,
@@ -525,7 +525,7 @@ class _News:
             return message
         return replace(message, remedy=remedy(node, message.topic, self._prefix))
 
-    def _key(self, known: Known, key: str) -> str:
+    def _key(self, known: KnownCase, key: str) -> str:
         """Return the key of a message: what can come back has the moment at which it came."""
         if key not in _COME_BACK:
             return key

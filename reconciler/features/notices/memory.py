@@ -95,7 +95,7 @@ class AlertCause(Struct, frozen=True, rename={"topic": "t", "cause": "u", "to": 
     to: Names
 
 
-class Known(Struct, frozen=True, rename=_SHORT):
+class KnownCase(Struct, frozen=True, rename=_SHORT):
     """What was said of one node: `said` has the moment of each message by its key (Unix time).
 
     `case` identifies the case or the event, `open` is whether it is a case. `audience` are the names of the
@@ -119,7 +119,7 @@ class Known(Struct, frozen=True, rename=_SHORT):
     in_time: InTime = InTime.UNKNOWN
 
 
-class Pending(Struct, frozen=True):
+class PendingMessage(Struct, frozen=True):
     """A message that is still to be sent, and the names of those who are to get it."""
 
     message: Flat[Message]
@@ -162,8 +162,8 @@ class Memory(Struct, frozen=True):
     ones that were sent.
     """
 
-    cases: Annotated[Mapping[str, Known], Meta(max_length=CASES)] = field(default_factory=dict)
-    pending: Annotated[tuple[Pending, ...], Meta(max_length=PENDING)] = ()
+    cases: Annotated[Mapping[str, KnownCase], Meta(max_length=CASES)] = field(default_factory=dict)
+    pending: Annotated[tuple[PendingMessage, ...], Meta(max_length=PENDING)] = ()
     receivers: Annotated[Mapping[str, Receiver], Meta(max_length=limits.INSTANCES)] = field(
         default_factory=dict
     )

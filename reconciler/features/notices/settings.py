@@ -37,7 +37,7 @@ from reconciler.settings.fields import (
     for_nodes,
     is_address,
 )
-from reconciler.settings.mistakes import Mistake, Mistakes, Warned
+from reconciler.settings.mistakes import KeyWarning, Mistake, Mistakes
 from reconciler.settings.schema import FeatureSection, Mode, Settings
 
 MOST = 20
@@ -475,21 +475,21 @@ def sections_of(settings: Settings) -> dict[str, str]:
 
 
 class _Notify(FeatureSection[tuple[Notify, ...]], frozen=True, kw_only=True):
-    def warnings(self, settings: Settings, now: datetime) -> Iterator[Warned]:
+    def warnings(self, settings: Settings, now: datetime) -> Iterator[KeyWarning]:
         del now
         for index, entry in enumerate(self.of(settings)):
             for key, secret in entry.secrets():
                 if secret.is_written_out:
                     where = f"notify[{index}] ({entry.name}).{key}"
                     message = "is a secret that everyone who may read the settings can see"
-                    yield Warned(where, message, "name it, as ${NAME} or ${file:/path}")
+                    yield KeyWarning(where, message, "name it, as ${NAME} or ${file:/path}")
             if entry.mail is not None and entry.to is not None and entry.to.namespace_label is not None:
                 where = f"notify[{index}] ({entry.name}).to.namespaceLabel"
                 message = "finds nobody: a label can't have a mail address"
-                yield Warned(where, message, "use namespaceAnnotation")
+                yield KeyWarning(where, message, "use namespaceAnnotation")
             if not settings.only_workflows and settings.mode is Mode.OBSERVE:
                 where = f"notify[{index}] ({entry.name})"
-                yield Warned(where, "gets nothing in mode Observe", "set another mode")
+                yield KeyWarning(where, "gets nothing in mode Observe", "set another mode")
 
     def selectors(self, settings: Settings) -> list[LabelSelector]:
         return [entry.node_selector for entry in self.of(settings)]

@@ -17,7 +17,7 @@ _LONGEST = 100
 """Characters of one value."""
 
 
-class Chosen(Struct, frozen=True):
+class PageFilter(Struct, frozen=True):
     """What a reader wants to see; empty values choose all nodes.
 
     `state` is the name of a kind of square on the map. `namespace` is that of pods that keep a drain, or
@@ -83,18 +83,18 @@ class Chosen(Struct, frozen=True):
         return not self.text or any(self.text.casefold() in word.casefold() for word in words)
 
 
-ALL = Chosen()
+ALL = PageFilter()
 """No filter."""
 
 
-def chosen_by(query: str) -> Chosen:
+def chosen_by(query: str) -> PageFilter:
     """Return the filter of an address; what is no filter is ignored."""
     try:
         values = parse_qs(query, max_num_fields=20)
     except ValueError:
         return ALL
     first = {key: values.get(key, [""])[0].strip()[:_LONGEST] for key in ("pool", "namespace", "state", "q")}
-    return Chosen(first["pool"], first["namespace"], first["state"], first["q"])
+    return PageFilter(first["pool"], first["namespace"], first["state"], first["q"])
 
 
 def only(facts: PageFacts, names: Collection[str] | None) -> PageFacts:

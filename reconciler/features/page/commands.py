@@ -17,7 +17,7 @@ from jobs.runtime.health import ByQuery, HealthServer
 from jobs.runtime.output import echo
 from jobs.runtime.outside import reconciler_of
 from jobs.runtime.supervised import ended_by_signals, wait_until_set
-from reconciler.features.page.forwarding import Forwarded, Replica, replicas
+from reconciler.features.page.forwarding import ForwardedPage, Replica, replicas
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.errors import ClusterError, OutputError
 from reconciler.model.reconciler import pod_of
@@ -47,7 +47,7 @@ def page(target: Target, port: int | None, browser: bool | None) -> int:
         raise OutputError("there is no kubectl on the PATH, which forwards the port; install it")
     stop = threading.Event()
     with connected(target) as connection, ended_by_signals(stop):
-        forwarded = Forwarded(
+        forwarded = ForwardedPage(
             kubectl, target, partial(_first_the_leader, connection, target), partial(echo, err=True)
         )
         try:
@@ -73,7 +73,7 @@ def _first_the_leader(connection: Connection, target: Target) -> tuple[Replica, 
     return tuple(sorted(ready, key=lambda replica: replica.name != leader))
 
 
-def _server(port: int | None, forwarded: Forwarded) -> HealthServer:
+def _server(port: int | None, forwarded: ForwardedPage) -> HealthServer:
     serve = partial(HealthServer, checks={}, documents={"/": ByQuery(forwarded.document)})
     try:
         return serve(("127.0.0.1", PORT if port is None else port))

@@ -124,7 +124,7 @@ def _read(process: subprocess.Popen[str], said: SimpleQueue[str]) -> None:
     said.put("")
 
 
-class Forwarded:
+class ForwardedPage:
     """The page of one of the Pods, whichever answers."""
 
     def __init__(

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from reconciler import __version__
 from reconciler.calendar.values import format_duration, format_local, in_zone, with_time_left
 from reconciler.features.page.cases import Cases, Sources, age, blocking, cases, paragraphs, sources
-from reconciler.features.page.chosen import ALL, Chosen, only
+from reconciler.features.page.chosen import ALL, PageFilter, only
 from reconciler.features.page.chosen import STATES as CHOICES
 from reconciler.features.page.facts import (
     BACK,
@@ -59,7 +59,7 @@ AGE = Markup("<!--age-->")
 """Where a page that is served has its age. Texts are escaped, so nothing else on a page is the same."""
 
 
-def as_html(facts: PageFacts, chosen: Chosen = ALL, *, refreshes: bool = True) -> str:
+def as_html(facts: PageFacts, chosen: PageFilter = ALL, *, refreshes: bool = True) -> str:
     """Return the page as one HTML document; moments are in the time zone of the settings.
 
     It is about the chosen nodes, and says how much is wrong or to be done elsewhere. `refreshes` says that a

@@ -22,7 +22,7 @@ from reconciler.report import safe
 from reconciler.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from reconciler.features.page.chosen import Chosen
+    from reconciler.features.page.chosen import PageFilter
     from reconciler.features.page.facts import History, PageFacts
     from reconciler.model.findings import KnownFindings
 
@@ -48,14 +48,14 @@ HTML = "text/html; charset=utf-8"
 _DIGITS = re.compile(r"\d+")
 
 
-class _Shown(Struct, frozen=True):
+class _PageContent(Struct, frozen=True):
     """What a page was made of. `reason` is what is wrong with the process, and the minute of it."""
 
     passed: Passed
     reason: str
     readiness: KnownFindings | None
 
-    def same(self, other: _Shown) -> bool:
+    def same(self, other: _PageContent) -> bool:
         """Whether the other page has the same contents; to compare two plans would take longer."""
         return (
             self.passed is other.passed and self.reason == other.reason and self.readiness is other.readiness
@@ -129,7 +129,7 @@ class LivePage(Observer):
         self._look = look
         self._looked: tuple[datetime, Passed] | None = None
         self._ended: tuple[EndedCase, ...] = ()
-        self._made: tuple[_Shown, PageFacts, dict[tuple[Chosen, bool], str]] | None = None
+        self._made: tuple[_PageContent, PageFacts, dict[tuple[PageFilter, bool], str]] | None = None
         self._making = Lock()
 
     def __enter__(self) -> Self:
@@ -215,7 +215,7 @@ class LivePage(Observer):
         reason = f"{_DIGITS.sub('', trouble)} {self._now():%F %H:%M}" if trouble else ""
         with self._making:
             readiness = self._known(passed)
-            shown = _Shown(passed, reason, readiness)
+            shown = _PageContent(passed, reason, readiness)
             if self._made is None or not self._made[0].same(shown):
                 self._made = shown, self._facts(passed, trouble, readiness, served=True), {}
             _, facts, pages = self._made

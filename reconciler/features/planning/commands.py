@@ -55,7 +55,7 @@ class _PlanOutput(Struct, frozen=True):
     every: timedelta | None
 
 
-class Chosen(Struct, frozen=True):
+class PlanFilter(Struct, frozen=True):
     """Which nodes a plan shows: those with these names, of this pool and with these labels (none: all).
 
     With a `namespace`, it shows its pods, and the nodes that run them.
@@ -99,7 +99,7 @@ class Chosen(Struct, frozen=True):
 
 
 @click.command("plan")
-@options.as_one("chosen", Chosen, options.nodes, options.pool, options.selector, options.namespace)
+@options.as_one("chosen", PlanFilter, options.nodes, options.pool, options.selector, options.namespace)
 @options.optional_config
 @options.cluster
 @click.option(
@@ -123,7 +123,7 @@ class Chosen(Struct, frozen=True):
     options.watch,
 )
 def plan(
-    chosen: Chosen, config: SettingsSource | None, target: Target, until: timedelta, way: _PlanOutput
+    chosen: PlanFilter, config: SettingsSource | None, target: Target, until: timedelta, way: _PlanOutput
 ) -> int:
     """Print what will start when, as a table and a chart.
 
@@ -150,14 +150,14 @@ def plan(
 
 
 def look_ahead(
-    settings: Settings, target: Target, until: timedelta, chosen: Chosen | None = None
+    settings: Settings, target: Target, until: timedelta, chosen: PlanFilter | None = None
 ) -> PlanAhead:
     """Return what will start from now until then, on these nodes (None: all); the cluster is only read.
 
     Raises NotFound if there are none.
     """
     with connected(target) as connection:
-        chosen = chosen or Chosen()
+        chosen = chosen or PlanFilter()
         examination = examined(connection, target, settings, namespace=chosen.namespace)
         pods = None
         if chosen.namespace is not None:

@@ -21,7 +21,7 @@ from reconciler.features.workflows.trigger_types import (
 from reconciler.model.grants import Grants
 from reconciler.model.record import State
 from reconciler.settings.loose import LooseSection
-from reconciler.settings.mistakes import Path, Warned, spelt
+from reconciler.settings.mistakes import KeyWarning, Path, spelt
 from reconciler.settings.schema import Mode, Settings
 
 _NO_KEY = ("is ignored: there is no such key", "remove it, or correct its name")
@@ -49,34 +49,36 @@ def explained(workflows: WorkflowSettings, settings: Settings) -> Iterator[str]:
         yield "  The file was written for maintenance-controller, so nothing else happens."
 
 
-def warnings(workflows: WorkflowSettings, settings: Settings) -> Iterator[Warned]:
+def warnings(workflows: WorkflowSettings, settings: Settings) -> Iterator[KeyWarning]:
     """Yield what a person should check in the workflows of the settings, with its path in the file."""
     outer: Path = () if settings.only_workflows else ("profiles",)
     for place, instance in enumerate(workflows.instances.notify):
         here = (*outer, "instances", "notify", place)
         config = (*here, "config")
         for key, message in instance.settings.unusable:
-            yield Warned(spelt((*config, key)), f"{message}; {instance.name} is never sent", "correct it")
+            yield KeyWarning(spelt((*config, key)), f"{message}; {instance.name} is never sent", "correct it")
         if settings.mode is Mode.OBSERVE:
-            yield Warned(spelt(here), "is not sent in mode Observe", "set another mode")
+            yield KeyWarning(spelt(here), "is not sent in mode Observe", "set another mode")
         for key in ("message", "title"):
             text = getattr(instance.settings, key, "")
             for name in printed_whole(text, KNOWN):
                 what = f"has only the keys of {name} that the settings use, where Go prints all as map[...]"
                 change = f'name each key that the text needs: {{{{ index {name} "KEY" }}}}'
-                yield Warned(spelt((*config, key)), what, change)
+                yield KeyWarning(spelt((*config, key)), what, change)
             mistake = mistake_in(text, KNOWN)
             if mistake:
                 what = (
                     f"can't be rendered, so the plain facts are sent, with the lines that can be: {mistake}"
                 )
-                yield Warned(spelt((*config, key)), what, "correct it, see docs/workflows.md")
+                yield KeyWarning(spelt((*config, key)), what, "correct it, see docs/workflows.md")
     for index, check in enumerate(workflows.instances.check):
         for key, message in check.settings.unusable:
             where = spelt((*outer, "instances", "check", index, "config", key))
-            yield Warned(where, f"{message}; {check.name} is always unknown, and never passes", "correct it")
+            yield KeyWarning(
+                where, f"{message}; {check.name} is always unknown, and never passes", "correct it"
+            )
     for path, message in settings.origin.unlike:
-        yield Warned(spelt(path), message, "write it in quotes, or true or false")
+        yield KeyWarning(spelt(path), message, "write it in quotes, or true or false")
     for scalar in settings.origin.changed:
         if scalar.path in dict(settings.origin.unlike):
             continue
@@ -87,11 +89,11 @@ def warnings(workflows: WorkflowSettings, settings: Settings) -> Iterator[Warned
             # It may be a secret.
             message = f"is another text than that on line {line}, which YAML reads as a number or a boolean"
             what = "write it in quotes, if that text is meant"
-        yield Warned(spelt(scalar.path), message, what, line)
+        yield KeyWarning(spelt(scalar.path), message, what, line)
     if settings.only_workflows and (nothing := idle(workflows)):
-        yield Warned("profiles", nothing, "add profiles, or see docs/migrating.md#esx-and-kubernikus")
+        yield KeyWarning("profiles", nothing, "add profiles, or see docs/migrating.md#esx-and-kubernikus")
     for path, (message, change) in _ignored(workflows, outer):
-        yield Warned(spelt(path), message, change)
+        yield KeyWarning(spelt(path), message, change)
 
 
 def _ignored(section: BaseModel, path: Path) -> Iterator[tuple[Path, tuple[str, str]]]:

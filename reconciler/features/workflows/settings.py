@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from reconciler.features.workflows.section import WorkflowSettings, idle, unknown_names
 from reconciler.model.grants import Grants
 from reconciler.model.messages import MessageReceiver
-from reconciler.settings.mistakes import Path, Warned
+from reconciler.settings.mistakes import KeyWarning, Path
 from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
 from reconciler.settings.schema import NO_PROFILES, FeatureSection, Form, Profiles, Settings
 
@@ -51,7 +51,7 @@ def _texts_at(section: object, path: Path) -> tuple[str, ...]:
 class _Profiles(FeatureSection[WorkflowSettings], frozen=True, kw_only=True):
     # What is said of workflows needs the types of all instances, and few settings have any.
 
-    def warnings(self, settings: Settings, now: datetime) -> Iterator[Warned]:
+    def warnings(self, settings: Settings, now: datetime) -> Iterator[KeyWarning]:
         del now
         if self.of(settings) != WorkflowSettings() or settings.only_workflows:
             from reconciler.features.workflows.check_config import warnings

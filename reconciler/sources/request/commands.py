@@ -67,7 +67,7 @@ class _KindName(click.ParamType[Kind]):
             raise click.BadParameter(str(error), ctx, param, "--kind") from error
 
 
-class Asked(Struct, frozen=True):
+class RequestOptions(Struct, frozen=True):
     """What to write on nodes; `kind` None cancels. `not_before` is as it was typed."""
 
     kind: Kind | None
@@ -99,7 +99,7 @@ def _asked(
     reason: str | None,
     replace: bool,
     cancel: bool,
-) -> Asked:
+) -> RequestOptions:
     given = (kind, not_before, duration, id, reason, replace or None)
     if cancel and any(one is not None for one in given):
         raise click.UsageError(
@@ -107,7 +107,7 @@ def _asked(
         )
     if not cancel and kind is None:
         raise click.UsageError("give --kind, or --cancel")
-    return Asked(kind, not_before, duration, id or "", reason or "", replace)
+    return RequestOptions(kind, not_before, duration, id or "", reason or "", replace)
 
 
 @click.command("request")
@@ -138,7 +138,7 @@ def _asked(
 def request(
     nodes: tuple[str, ...],
     selector: LabelSelector | None,
-    asked: Asked,
+    asked: RequestOptions,
     config: SettingsSource | None,
     target: Target,
 ) -> int:

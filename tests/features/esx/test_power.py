@@ -14,7 +14,7 @@ from reconciler.model.node import Node
 from reconciler.model.values import replace
 from reconciler.run import run_pass
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.features.esx.vcenter import POWER, FakeVCenter, chosen, esx_world, run, uuid
 from tests.laws.histories import patches
@@ -451,7 +451,7 @@ def killed_at(kill: int) -> tuple[World, FakeVCenter]:
         del write
         writes += 1
         if writes == kill:
-            raise Killed
+            raise ProcessKilled
 
     world.api.after_write = hook
     there.host = ENTERS

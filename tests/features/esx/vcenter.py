@@ -16,7 +16,7 @@ from reconciler.model.values import replace
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Killed
+from reconciler.simulation.api import ProcessKilled
 from reconciler.simulation.world import World
 from tests.laws.histories import small_world
 
@@ -82,7 +82,7 @@ class FakeVCenter:
         if self.problem:
             raise CloudError(self.problem)
         if self.die == ("before", self.calls):
-            raise Killed
+            raise ProcessKilled
         vm = next(vm for vm in self.vms_by_name.values() if vm.id == request.vm)
         self.requests.append((request.node, request.action))
         node = self.world.cluster.nodes[request.node]
@@ -99,7 +99,7 @@ class FakeVCenter:
             elif self.takes is not None:
                 self.world.clock.after(self.takes, lambda: self.switch(vm.name, OFF))
         if self.die == ("after", self.calls):
-            raise Killed
+            raise ProcessKilled
 
     def switch(self, name: str, state: str) -> None:
         """Switch a VM, whoever does it; its node follows."""
@@ -142,6 +142,6 @@ def run(
             if until is not None and until():
                 return
             world.advance(timedelta(seconds=5))
-        except Killed:
+        except ProcessKilled:
             world.restart()
     assert until is None, "it did not come to that"

@@ -11,7 +11,7 @@ from reconciler.features.hooks.hook import IN_RECORD, HookAnswer, HookEnd, HookK
 from reconciler.model.errors import ClusterError, Conflict, Unreachable
 from reconciler.model.outcome import Result
 from reconciler.model.ports import RequestProgress
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.clock import Actor
 from tests.laws.histories import History
 from tests.support import builders
@@ -110,10 +110,10 @@ def test_a_run_that_a_killed_process_did_not_begin_is_begun_by_the_next_one() ->
 
     def die(call: Call) -> None:
         if call.what == "patch_node":
-            raise Killed
+            raise ProcessKilled
 
     going.api.after_write = die
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         look(going.world, going.settings)
     assert runner.begun == []
     going.api.after_write = lambda _: None

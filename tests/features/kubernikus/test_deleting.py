@@ -10,7 +10,7 @@ from reconciler.features.kubernikus.settings import UPDATE_LABEL
 from reconciler.model.snapshot import ServerVersion
 from reconciler.model.values import replace
 from reconciler.settings.grants import grants_of
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from tests.features.kubernikus.kluster import NEW, OLD, ON, PROFILES, Kluster
 from tests.support import builders
 from tests.support.builders import minutes
@@ -199,14 +199,14 @@ def test_killed_at_any_write_it_ends_the_same(when: str) -> None:
                 nonlocal count
                 count += 1
                 if count - 1 == kill_at:
-                    raise Killed
+                    raise ProcessKilled
 
             setattr(kluster.world.api, when, hook)
             ended = 0
             for _ in range(40):
                 try:
                     kluster.look(minutes(1))
-                except Killed:
+                except ProcessKilled:
                     kluster.world.restart()
                     kluster.restart()
                 kluster.step()

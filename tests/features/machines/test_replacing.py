@@ -20,7 +20,7 @@ from reconciler.passes.decide import decide
 from reconciler.passes.observe import observe
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call, Killed, SimulatedApi
+from reconciler.simulation.api import Call, ProcessKilled, SimulatedApi
 from reconciler.simulation.cluster import SimulatedCluster
 from tests.support import builders
 from tests.support.builders import NOW, RECORD, REQUEST, codes, minutes, plan_of, settings
@@ -417,14 +417,14 @@ def test_killed_at_any_write_the_pool_ends_as_it_began(text: str, provider: str,
             nonlocal count
             count += 1
             if count == kill_at:
-                raise Killed(write.what)
+                raise ProcessKilled(write.what)
 
         setattr(fleet.api, when, hook)
         fleet.ask("a", FAR)
         for _ in range(14):
             try:
                 fleet.look(minutes(2))
-            except Killed:
+            except ProcessKilled:
                 fleet.world.restart()
             fleet.machines.step()
         return fleet, count

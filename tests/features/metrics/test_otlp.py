@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from jobs.runtime.metrics import Sample
 from reconciler.features.metrics import catalogue
 from reconciler.features.metrics import otlp as otlp_metrics
-from reconciler.features.metrics.exposition import Counters, Samples, Taken
+from reconciler.features.metrics.exposition import Counters, MetricsSnapshot, Samples
 from reconciler.features.metrics.otlp import push
 from reconciler.model.errors import GatewayError
 from tests.support.builders import NOW, minutes
@@ -35,7 +35,7 @@ def receiver(answers: list[Answer]) -> Iterator[Stub]:
 
 
 @pytest.fixture
-def taken() -> Taken:
+def taken() -> MetricsSnapshot:
     """A gauge, a counter, and a histogram with three values."""
     registry = CollectorRegistry()
     registry.register(Samples(lambda: [Sample(catalogue.NODE_HOLD, 1, ("a", "windowOpen"))]))
@@ -43,7 +43,7 @@ def taken() -> Taken:
     counters.add(catalogue.PASSES, "failed", by=2)
     for seconds in (0.3, 0.3, 7.0, 999.0):
         counters.observe(catalogue.PASS_DURATION, seconds)
-    return Taken(registry)
+    return MetricsSnapshot(registry)
 
 
 def received(receiver: Stub) -> dict[str, Any]:
@@ -57,7 +57,9 @@ def received(receiver: Stub) -> dict[str, Any]:
     return {one.name: one for one in scope.metrics}
 
 
-def test_each_family_has_its_name_of_prometheus_and_its_own_kind(receiver: Stub, taken: Taken) -> None:
+def test_each_family_has_its_name_of_prometheus_and_its_own_kind(
+    receiver: Stub, taken: MetricsSnapshot
+) -> None:
     push(f"{receiver.url}/", taken, BEGAN, NOW)
 
     found = received(receiver)
@@ -71,7 +73,7 @@ def test_each_family_has_its_name_of_prometheus_and_its_own_kind(receiver: Stub,
     ]
 
 
-def test_a_histogram_has_each_value_in_one_bucket(receiver: Stub, taken: Taken) -> None:
+def test_a_histogram_has_each_value_in_one_bucket(receiver: Stub, taken: MetricsSnapshot) -> None:
     push(receiver.url, taken, BEGAN, NOW)
 
     (point,) = received(receiver)["node_maintenance_pass_duration_seconds"].histogram.data_points
@@ -83,7 +85,7 @@ def test_a_histogram_has_each_value_in_one_bucket(receiver: Stub, taken: Taken) 
 
 
 def test_a_receiver_that_does_not_take_them_is_one_error_without_lines_of_the_library(
-    receiver: Stub, answers: list[Answer], taken: Taken, caplog: pytest.LogCaptureFixture
+    receiver: Stub, answers: list[Answer], taken: MetricsSnapshot, caplog: pytest.LogCaptureFixture
 ) -> None:
     answers[0] = Answer(b"no", status=400)
 
@@ -96,7 +98,7 @@ def test_a_receiver_that_does_not_take_them_is_one_error_without_lines_of_the_li
 
 
 def test_a_receiver_that_hangs_ends_with_its_time(
-    receiver: Stub, answers: list[Answer], taken: Taken, monkeypatch: pytest.MonkeyPatch
+    receiver: Stub, answers: list[Answer], taken: MetricsSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otlp_metrics, "TOTAL", 0.2)
     answers[0] = Answer(hang=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from reconciler.features.notices.deriving import Pass, after_pass
-from reconciler.features.notices.memory import Memory, Pending, from_text, to_text
+from reconciler.features.notices.memory import Memory, PendingMessage, from_text, to_text
 from reconciler.features.notices.messages import Message, Topic
 from reconciler.features.notices.settings import NOTIFY, Notify
 from reconciler.features.notices.transports.sending import Http
@@ -79,4 +79,4 @@ def tools_at(now: datetime, http: Http | None = None) -> Tools:
 
 def told(*messages: Message, to: str = "all") -> Memory:
     """A memory in which these messages are to be sent."""
-    return replace(Memory(), pending=tuple(Pending(one, (to,)) for one in messages))
+    return replace(Memory(), pending=tuple(PendingMessage(one, (to,)) for one in messages))

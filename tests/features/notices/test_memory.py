@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.notices.memory import LARGEST, PENDING, Known, Memory, Receiver, from_text, to_text
+from reconciler.features.notices.memory import (
+    LARGEST,
+    PENDING,
+    KnownCase,
+    Memory,
+    Receiver,
+    from_text,
+    to_text,
+)
 from reconciler.features.notices.messages import Message
 from reconciler.model.values import replace
 from tests.features.notices.following import message, told
@@ -12,7 +20,7 @@ from tests.support.builders import NOW
 
 
 def test_a_memory_is_the_same_after_it_was_written() -> None:
-    case = Known("a", "uid-a@1", ("all",), {"Started": 1}, True, "Reboot", "np", "zone-1", ("shop",))
+    case = KnownCase("a", "uid-a@1", ("all",), {"Started": 1}, True, "Reboot", "np", "zone-1", ("shop",))
     receiver = Receiver(NOW, "171.5", NOW, "no answer", NOW, 3)
     memory = replace(
         told(replace(message(), kind="Reboot", repeats=True, namespaces=("shop",))), cases={"uid-a": case}

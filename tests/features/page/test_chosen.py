@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.runtime.process import Passed
-from reconciler.features.page.chosen import ALL, Chosen, chosen_by
+from reconciler.features.page.chosen import ALL, PageFilter, chosen_by
 from reconciler.features.page.facts import History, PageFacts
 from reconciler.features.page.html import as_html
 from reconciler.features.page.live import page_facts
@@ -124,7 +124,7 @@ def test_any_query_is_a_filter(query: str) -> None:
     chosen_by(query)
 
 
-@given(st.builds(Chosen, *[st.text(min_size=1, max_size=60).map(str.strip)] * 4))
-def test_the_query_of_a_filter_is_read_as_the_same_filter(chosen: Chosen) -> None:
+@given(st.builds(PageFilter, *[st.text(min_size=1, max_size=60).map(str.strip)] * 4))
+def test_the_query_of_a_filter_is_read_as_the_same_filter(chosen: PageFilter) -> None:
     assert chosen_by(chosen.query) == chosen
     assert (chosen.query == "") is (chosen == ALL)

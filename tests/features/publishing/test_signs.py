@@ -33,7 +33,7 @@ from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
@@ -348,7 +348,7 @@ def story(kill_at: int) -> tuple[int, object]:
         del write
         count += 1
         if count == kill_at:
-            raise Killed
+            raise ProcessKilled
 
     world.api.after_write = maybe
     for happen in (builders.DRAIN_NOW, None):
@@ -357,7 +357,7 @@ def story(kill_at: int) -> tuple[int, object]:
         for _ in range(4):
             try:
                 history.look()
-            except Killed:
+            except ProcessKilled:
                 world.restart()
                 history.look()
             history.wait(minutes(3))

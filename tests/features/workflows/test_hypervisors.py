@@ -14,7 +14,7 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.values import replace
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.worlds import carry_on, look, world_of
@@ -178,10 +178,10 @@ def test_a_pass_that_is_killed_between_the_hypervisor_and_the_step_is_repeated()
 
     def kill(call: Call) -> None:
         if call.what == "write_hypervisor":
-            raise Killed
+            raise ProcessKilled
 
     world.api.after_write = kill
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         look(world, SETTINGS)
     world.api.after_write = None
     world.restart()

@@ -10,7 +10,7 @@ import pytest
 from reconciler.features.workflows.services import NAME
 from reconciler.model.leases import LeaseRef
 from reconciler.settings.load import parse_settings
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.support import builders
 from tests.support.worlds import look, world_of
@@ -60,13 +60,13 @@ def test_a_pass_that_is_killed_at_a_lease_costs_a_turn_at_most(after: bool) -> N
 
     def kill(call: Call) -> None:
         if call.what == "take_lease":
-            raise Killed
+            raise ProcessKilled
 
     if after:
         world.api.after_write = kill
     else:
         world.api.before_write = kill
-    with pytest.raises(Killed):
+    with pytest.raises(ProcessKilled):
         look(world, SETTINGS)
     world.api.after_write = world.api.before_write = None
     world.restart()

@@ -16,7 +16,7 @@ from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published
@@ -313,7 +313,7 @@ def played(number: int, when: str) -> tuple[History, Kept]:
         nonlocal died
         if not died and call.number == number:
             died = True
-            raise Killed
+            raise ProcessKilled
 
     if when == "before":
         scene.api.before_write = kill
@@ -324,7 +324,7 @@ def played(number: int, when: str) -> tuple[History, Kept]:
         for _ in range(4):
             try:
                 scene.look()
-            except Killed:
+            except ProcessKilled:
                 scene.world.restart()
             scene.wait(timedelta(minutes=2))
     assert died

@@ -17,7 +17,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.record import CaseFacts, PlatformStart, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.store import KubernetesEvent
 from reconciler.simulation.workloads import BudgetSpec
 from tests.laws.histories import History
@@ -347,7 +347,7 @@ def test_killed_anywhere_each_warning_is_sent_at_least_once(number: int, when: s
         nonlocal dead
         if not dead and call.number == number:
             dead = True
-            raise Killed
+            raise ProcessKilled
 
     if when == "before":
         scene.api.before_write = kill
@@ -358,7 +358,7 @@ def test_killed_anywhere_each_warning_is_sent_at_least_once(number: int, when: s
         for _ in range(2):
             try:
                 look(scene, 0)
-            except Killed:
+            except ProcessKilled:
                 scene.world.restart()
         scene.wait(timedelta(minutes=11))
 

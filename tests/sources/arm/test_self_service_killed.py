@@ -12,7 +12,7 @@ from reconciler.model.machine import Scope
 from reconciler.model.polling import Listing
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.simulation.api import Call, Killed
+from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.sources.arm.source import PerformMaintenance, Planned
 from tests.support.builders import NOW, minutes, pod
@@ -47,11 +47,11 @@ class FakeCloud:
         assert self.cluster.pods_on(action.node) == ()
         if self.die == "before":
             self.die = ""
-            raise Killed
+            raise ProcessKilled
         self.performed.append(self.now)
         if self.die == "after":
             self.die = ""
-            raise Killed
+            raise ProcessKilled
 
     def pass_time(self, minute: int) -> None:
         """Boot the VM in the middle of it."""
@@ -73,7 +73,7 @@ def run(kill: int | None = None, die: str = "") -> tuple[SimulatedCluster, FakeC
         del write
         count += 1
         if count == kill:
-            raise Killed
+            raise ProcessKilled
 
     world.api.after_write = hook
     states: list[str] = []
@@ -83,7 +83,7 @@ def run(kill: int | None = None, die: str = "") -> tuple[SimulatedCluster, FakeC
         try:
             look(world, TAKEN)
             carry_on(world)
-        except Killed:
+        except ProcessKilled:
             world.restart()
         label = cluster.nodes["a"].labels.get("node-maintenance.dev/state", State.OPERATIONAL.value)
         if not states or states[-1] != label:
