@@ -298,7 +298,9 @@ def test_what_can_not_wait_comes_first_among_what_waits_for_a_person() -> None:
 
 
 def test_a_condition_that_is_on_most_nodes_is_wrong() -> None:
-    said = Signal("condition:KernelReady", Kind.UNKNOWN, Status.STARTED, condition="KernelReady")
+    said = Signal(
+        "condition:KernelReady", Kind.UNKNOWN, Status.STARTED, condition="KernelReady", reports_start=False
+    )
     nodes, chosen = map(builders.node, ("n1", "n2")), builders.settings("conditions: {KernelReady: {}}")
     seen = builders.snapshot(*nodes, readings={name: reported(said) for name in ("n1", "n2")})
     plan = builders.planned(seen, chosen)
