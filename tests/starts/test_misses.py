@@ -15,8 +15,8 @@ from reconciler.calendar.windows import Calendar
 from reconciler.model.event import Kind
 from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.model.values import replace
-from reconciler.passes.decide.forecasts import Reasons
 from reconciler.starts.budget import Booking, PlacesAhead
+from reconciler.starts.forecast import Reasons
 from reconciler.starts.schedule import Case, Limits, Outage, Placed, Scheduler
 from tests.laws.hits import Hits
 from tests.support.builders import NOW, minutes

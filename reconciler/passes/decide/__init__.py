@@ -20,7 +20,6 @@ from reconciler.model.snapshot import Assessment, Resting, Snapshot
 from reconciler.model.values import replace
 from reconciler.model.writes import LabelsWrite
 from reconciler.passes.decide.draining import holds_slot
-from reconciler.passes.decide.forecasts import with_prospects
 from reconciler.passes.decide.guarding import unguarded
 from reconciler.passes.decide.known import (
     broken,
@@ -30,6 +29,7 @@ from reconciler.passes.decide.known import (
     why_out_of_service,
 )
 from reconciler.passes.decide.one_node import decide_safely
+from reconciler.passes.decide.prospects import with_prospects
 from reconciler.passes.decide.reporting import (
     expiries,
     fleet_nodes,

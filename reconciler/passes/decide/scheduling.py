@@ -16,12 +16,12 @@ from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule, StartTimes
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
-from reconciler.passes.decide.forecasts import Reasons, forecast_until
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.settings.schema import Mode, Settings
 from reconciler.starts.budget import DisruptionBudget, PlacesAhead
-from reconciler.starts.schedule import Case, Limits, Outage, Place, Scheduler, assumed_end
+from reconciler.starts.forecast import plan_starts
+from reconciler.starts.schedule import Case, Limits, Outage, Place, assumed_end
 from reconciler.starts.times import exempt_beside
 
 _NAMED_AT_MOST = 3
@@ -52,12 +52,7 @@ def schedules(
         found |= {name: _unstarted(case) for name, case in waiting.items()}
     elif waiting:
         limits = _limits(seen, waiting, places, ledger, context)
-        placed = Scheduler(limits, context.now).run(waiting.values())
-        reasons = Reasons(limits, placed, context.now)
-        until = forecast_until(limits, placed, context.now)
-        found |= {
-            name: replace(reasons.schedule(place), forecast_until=until) for name, place in placed.items()
-        }
+        found |= plan_starts(limits, waiting.values(), context.now)
     if mode is Mode.OBSERVE:
         # Nobody brings back a node that is in maintenance.
         return {

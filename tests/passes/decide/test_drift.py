@@ -9,8 +9,8 @@ import pytest
 from reconciler.model.event import Kind
 from reconciler.model.limits import EARLIEST
 from reconciler.model.schedule import StartTimes
-from reconciler.passes.decide.forecasts import forecast_until
 from reconciler.starts.budget import Booking, PlacesAhead
+from reconciler.starts.forecast import forecast_until
 from reconciler.starts.schedule import Case, Limits, Place, Placed, Start, assumed_end
 from tests.support import builders
 from tests.support.builders import NOW, minutes
