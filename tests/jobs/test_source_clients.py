@@ -4,46 +4,111 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from jobs.runtime.outside import KEPT_PROBLEM, Keeping, SourceClients
+from jobs.runtime.outside import KEPT_PROBLEM, Keeping, SourceClients, factory
+from reconciler.http.retrying import Guard
 from reconciler.model.machine import PlatformWriter
 from reconciler.model.polling import Listing
+from reconciler.passes.polled import PolledSource
 from reconciler.run import PARTS
-from reconciler.sources.arm.client import Arm
-from reconciler.sources.aws.client import Aws
+from reconciler.settings.schema import Settings
 from tests.support import builders
+from tests.support.builders import minutes
 
-OFF = builders.settings()
-BOTH = builders.settings("sources: {arm: {enabled: true}, aws: {enabled: true}}")
-SLOWER = builders.settings("sources: {arm: {enabled: true, every: 30m}, aws: {enabled: true}}")
+SETTINGS = builders.settings()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What the settings have of a source."""
+
+    enabled: bool = True
+    every: timedelta = minutes(15)
+
+
+class Queried:
+    """A source of this name, whose client is a `Client`."""
+
+    client = __name__
+
+    def __init__(self, name: str, sections: dict[str, Section]) -> None:
+        self.name, self._sections = name, sections
+
+    def section(self, _: Settings) -> Section:
+        """Return its section as it is now."""
+        return self._sections[self.name]
+
+
+class Client:
+    """Asks nobody, and may write."""
+
+    def ask(self, scopes: Sequence[str], /) -> tuple[Listing[str, int], ...]:
+        """Return no answer."""
+        return ()
+
+    def perform(self, *_: Any) -> None:
+        """Do nothing."""
+
+
+def for_source(settings: Settings, guard: Guard | None) -> Client:
+    """Return the client, as the module of a source's client does."""
+    return Client()
+
+
+@pytest.fixture
+def sections() -> dict[str, Section]:
+    """What the settings have of two sources."""
+    return {"one": Section(), "two": Section()}
+
+
+@pytest.fixture
+def sources(sections: dict[str, Section]) -> list[Any]:
+    """Two sources."""
+    return [Queried(name, sections) for name in sections]
 
 
 def guard() -> None:
     """Let everything be written."""
 
 
-def test_only_sources_that_are_on_have_a_client() -> None:
-    clients = SourceClients(PARTS.sources.polled, guard)
+def test_only_sources_that_are_on_have_a_client(sections: dict[str, Section], sources: list[Any]) -> None:
+    clients = SourceClients(sources, guard)
+    sections["one"] = Section(enabled=False)
+    assert clients.of(SETTINGS).keys() == {"two"}
 
-    assert clients.of(OFF) == {}
-    assert {name: type(client) for name, client in clients.of(BOTH).items()} == {"arm": Arm, "aws": Aws}
-    assert clients.of(OFF) == {}
+    sections["one"] = Section()
+    assert clients.of(SETTINGS).keys() == {"one", "two"}
 
-
-def test_a_client_stays_until_its_own_section_changes() -> None:
-    clients = SourceClients(PARTS.sources.polled, guard)
-    first = clients.of(BOTH)
-
-    assert clients.of(BOTH) == first
-    second = clients.of(SLOWER)
-    assert second["aws"] is first["aws"]
-    assert second["arm"] is not first["arm"]
+    sections["two"] = Section(enabled=False)
+    assert clients.of(SETTINGS).keys() == {"one"}
 
 
-def test_without_a_guard_a_client_keeps_answers_and_starts_nothing() -> None:
-    found = SourceClients(PARTS.sources.polled).of(BOTH)
+def test_a_client_stays_until_its_own_section_changes(
+    sections: dict[str, Section], sources: list[Any]
+) -> None:
+    clients = SourceClients(sources, guard)
+    first = clients.of(SETTINGS)
+    assert clients.of(SETTINGS) == first
+
+    sections["one"] = Section(every=minutes(30))
+    second = clients.of(SETTINGS)
+    assert second["two"] is first["two"]
+    assert second["one"] is not first["one"]
+
+
+@pytest.mark.parametrize("source", PARTS.sources.polled, ids=lambda source: source.name)
+def test_the_module_that_a_source_names_makes_its_client(source: PolledSource[Any, Any]) -> None:
+    assert callable(factory(source))
+
+
+def test_without_a_guard_a_client_keeps_answers_and_starts_nothing(sources: list[Any]) -> None:
+    assert isinstance(Client(), PlatformWriter)
+
+    found = SourceClients(sources).of(SETTINGS)
 
     assert {type(client) for client in found.values()} == {Keeping}
     assert not any(isinstance(client, PlatformWriter) for client in found.values())

@@ -75,6 +75,7 @@ WORDS: dict[str, Words] = {
         tests=(
             "monitoring/day.py",
             "monitoring/test_rules.py",
+            "real/tools/test_alerts_of_a_day.py",
             "real/tools/test_dashboard.py",
             "real/tools/test_promtool.py",
             "website/test_dashboard.py",

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reconciler.features.notices.memory import NoticeMemory
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import LEDGER, Connection
@@ -79,10 +78,6 @@ WRITES: dict[str, tuple[Place, Write]] = {
         lambda c, guard: Cluster(c, guard=guard).write_ledger(Ledger(NOW)),
     ),
     "a hold of all nodes": (("configmaps", LEDGER, OURS), hold),
-    "the memory of notices": (
-        ("configmaps", "node-maintenance-notices", OURS),
-        lambda c, guard: NoticeMemory(c, OURS, guard).save("{}"),
-    ),
     "a restart": (("deployments", "web", "default"), restart),
 }
 
@@ -91,14 +86,26 @@ WRITES: dict[str, tuple[Place, Write]] = {
 def test_what_a_write_does_not_depend_on_neither_stops_nor_repeats_it(
     cluster: ControlPlane, connection: Connection, evictions: Evictions, what: str
 ) -> None:
-    (resource, name, namespace), write = WRITES[what]
+    place, write = WRITES[what]
     if what == "a restart":
         start(cluster, evictions, surging())
-    elif namespace is None:
+    elif place == NODE:
         fill(cluster.kubeconfig, nodes=1)
     else:
-        cluster.api.create_namespace(namespace)
-        cluster.api.create(resource, {"metadata": {"name": name, "namespace": namespace}})
+        make(cluster, place)
+    is_sent_once(cluster, connection, place, write)
+
+
+def make(cluster: ControlPlane, place: Place) -> None:
+    """Create an object without content, and its namespace."""
+    resource, name, namespace = place
+    cluster.api.create_namespace(str(namespace))
+    cluster.api.create(resource, {"metadata": {"name": name, "namespace": namespace}})
+
+
+def is_sent_once(cluster: ControlPlane, connection: Connection, place: Place, write: Write) -> None:
+    """Change the object of a write just before each try of it: there is one try, and both are kept."""
+    resource, name, namespace = place
     tries = 0
 
     def guard() -> None:

@@ -352,3 +352,34 @@ def cover(scene: Scene, app: str) -> None:
         "a budget that was counted",
         lambda: scene.api.get("poddisruptionbudgets", app).get("status", {}).get("currentHealthy") == 1,
     )
+
+
+def volume(scene: Scene, zone: str) -> list[Object]:
+    """Make a volume that nodes of one zone can mount, bound to the claim `data`; the pod's volumes."""
+    key = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+    shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [key]}]}
+    scene.api.create(
+        "persistentvolumes",
+        {
+            "metadata": {"name": "data"},
+            "spec": {
+                **shared,
+                "capacity": {"storage": "1Gi"},
+                "hostPath": {"path": "/data"},
+                "claimRef": {"namespace": "default", "name": "data"},
+                "nodeAffinity": {"required": required},
+            },
+        },
+    )
+    scene.api.create(
+        "persistentvolumeclaims",
+        {
+            "metadata": {"name": "data"},
+            "spec": {**shared, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "data"},
+        },
+    )
+    wait_for(
+        "a bound volume", lambda: scene.api.get("persistentvolumes", "data")["status"].get("phase") == "Bound"
+    )
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]

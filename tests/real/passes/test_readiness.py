@@ -5,45 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from tests.real.passes.processes import Done, Programs
-from tests.real.passes.scene import Scene, cover
+from tests.real.passes.scene import Scene, cover, volume
 from tests.real.passes.test_writing_nothing import MUTATING
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.webhooks import EVICTIONS, PLACE, Guard, rehearsed, webhook
 from tests.support.controlplane.workloads import budget, pod
-
-
-def volume(scene: Scene, zone: str) -> list[dict[str, Any]]:
-    """Make a volume that nodes of one zone can mount, bound to the claim `data`; the pod's volumes."""
-    key = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
-    shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
-    required = {"nodeSelectorTerms": [{"matchExpressions": [key]}]}
-    scene.api.create(
-        "persistentvolumes",
-        {
-            "metadata": {"name": "data"},
-            "spec": {
-                **shared,
-                "capacity": {"storage": "1Gi"},
-                "hostPath": {"path": "/data"},
-                "claimRef": {"namespace": "default", "name": "data"},
-                "nodeAffinity": {"required": required},
-            },
-        },
-    )
-    scene.api.create(
-        "persistentvolumeclaims",
-        {
-            "metadata": {"name": "data"},
-            "spec": {**shared, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "data"},
-        },
-    )
-    wait_for(
-        "a bound volume", lambda: scene.api.get("persistentvolumes", "data")["status"].get("phase") == "Bound"
-    )
-    return [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
 
 
 def found(done: Done) -> dict[str, list[tuple[str, str]]]:

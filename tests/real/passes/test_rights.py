@@ -12,8 +12,7 @@ import pytest
 from tests.real.manifests.applying import applied
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
-from tests.real.passes.scene import Scene, cover
-from tests.real.passes.test_readiness import volume
+from tests.real.passes.scene import Scene, cover, volume
 from tests.support.controlplane.api import Object
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
