@@ -38,7 +38,7 @@ Value = TypeVar("Value", bound=Struct)
 LAST_START = "lastStart"
 _LONGEST = 200
 REPLACED = "replaced"
-PUBLISHED = "published"
+SIGNS = "published"
 LASTED = "lasted"
 HOLDS = "holds"
 UNDONE = "undone"
@@ -63,7 +63,7 @@ def from_data(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> Ledger:
         unread=unread,
         memories=_memories(data, forms),
         replaced=_list(Replaced, data.get(REPLACED), "which nodes were replaced"),
-        published=_signs(data.get(PUBLISHED, "")),
+        signs=_signs(data.get(SIGNS, "")),
         lasted=_lasted(data.get(LASTED, "")),
         holds=fleet_holds(data.get(HOLDS, "")),
         undone=_list(Undone, data.get(UNDONE), "which writes did not stay")[:MOST],
@@ -80,7 +80,7 @@ def to_data(ledger: Ledger, before: Mapping[str, str], forms: Iterable[MemoryFor
         REPLACED: _list_text(ledger.replaced),
         UNDONE: _list_text(sorted(ledger.undone, key=lambda undone: undone.node)[:MOST]),
         CALENDARS: _list_text(ledger.calendars),
-        PUBLISHED: ",".join(ledger.published),
+        SIGNS: ",".join(ledger.signs),
         LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(ledger.lasted.items())),
     }
     if ledger.unread:
@@ -90,7 +90,7 @@ def to_data(ledger: Ledger, before: Mapping[str, str], forms: Iterable[MemoryFor
 
 
 def _signs(text: str) -> tuple[str, ...]:
-    """Return the names in a text such as `nodemaintenances`; a name that no publisher has does nothing."""
+    """Return the names of signs in a text; a name that no feature has does nothing."""
     names = limits.text(text, _LONGEST).split(",")[:_MOST_SIGNS]
     return tuple(sorted({name for name in names if name}))
 

@@ -25,7 +25,7 @@ class InTime(StrEnum):
 
 
 class CaseResult(StrEnum):
-    """The outcome of a case. Reports and NodeMaintenance objects show the values, so they never change."""
+    """The outcome of a case. Reports and objects of features show the values, so they never change."""
 
     RUNNING = "running"
     DRAINED = "drained"

@@ -18,7 +18,7 @@ _PERMITS = "the administrator of the cluster: `kubectl apply -k k8s/base` permit
 
 
 class HoldKind(Struct, frozen=True):
-    """A kind of hold. Reports, logs and NodeMaintenance objects show the code, so it never changes.
+    """A kind of hold. Reports, logs and objects of features show the code, so it never changes.
 
     `who` says who can end it, as `who_ends` completes it, empty for a check that only states a fact.
     `by_itself`: it ends without a person in the ordinary course of things. `waits`: it waits as well, but may

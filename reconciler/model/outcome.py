@@ -1,6 +1,6 @@
 """What a pass does about a node by name, how that ended, and why it does nothing.
 
-Reports, logs and NodeMaintenance objects show the values of all these, so they never change.
+Reports, logs and objects of features show the values of all these, so they never change.
 """
 
 from __future__ import annotations

@@ -164,8 +164,8 @@ class Ledger(Struct, frozen=True):
 
     `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
     next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
-    replacements may still be missing. `published` are the signs of publishers that may have objects, which
-    are deleted once the settings no longer name the sign. `lasted` is how long cases that we ended took from
+    replacements may still be missing. `signs` are those of features that may have objects, which are
+    deleted once the settings no longer name the sign. `lasted` is how long cases that we ended took from
     the start of the drain, by the kind of their event. `holds` are those of people for all nodes, or for a
     pool; only people write them. `undone` are the writes of nodes that did not stay. `calendars` are their
     last contents that could be used. `unread` says why the
@@ -177,7 +177,7 @@ class Ledger(Struct, frozen=True):
     last_start: datetime | None = None
     memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
-    published: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
     lasted: Mapping[Kind, timedelta] = field(default_factory=dict)
     holds: tuple[PersonHold, ...] = ()
     undone: tuple[Undone, ...] = ()
@@ -306,8 +306,8 @@ class ReadForSettings(Struct, frozen=True):
     `namespaces` are the labels of every namespace, for rules of the drain. `groups` are the groups with
     pods on nodes that may be drained, by node (drain/workloads.py). `calendars` is what was read of the
     calendars of the settings, by their names. `ahead` is what says whether the drains of announced nodes
-    can end. `machines` are those of the nodes that may be replaced, by node. `published` are the objects
-    that publishers read, by the publisher's sign; a sign is missing if it is disabled or its objects
+    can end. `machines` are those of the nodes that may be replaced, by node. `objects` are those
+    that features show beside nodes, by their sign; a sign is missing if it is disabled or its objects
     can't be read. `of_features` is what a feature has read for its own decisions, by its name. `server`
     is the version of the API server.
     """
@@ -317,7 +317,7 @@ class ReadForSettings(Struct, frozen=True):
     calendars: Mapping[str, CalendarText] = field(default_factory=dict)
     ahead: ReadAhead = ReadAhead()
     machines: Mapping[str, Machine] = field(default_factory=dict)
-    published: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    objects: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     of_features: Mapping[str, Any] = field(default_factory=dict)
     server: ServerVersion = ServerVersion()
 

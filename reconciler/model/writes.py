@@ -22,7 +22,7 @@ from reconciler.model.snapshot import Ledger
 
 
 class Stage(StrEnum):
-    """The stage of a maintenance, as in `status.state` of a NodeMaintenance: the values never change."""
+    """The stage of a maintenance, as features show it: the values never change."""
 
     LET_PASS = "LetPass"
     HELD = "Held"
@@ -102,8 +102,8 @@ REWRITTEN = "removed:record"
 class NodeWrite(Struct, frozen=True):
     """One patch of one node, with the state of the node that it was decided for.
 
-    It names only keys under our own prefix, labels of adopted tools, annotations of publishers, and what the
-    triggers of workflows change. A value of None removes the key; `unschedulable` None does not change it.
+    It names only keys under our own prefix, labels of adopted tools, annotations that features show, and what
+    the triggers of workflows change. A value of None removes the key; `unschedulable` None changes nothing.
     `seen_by_checks` are the labels and annotations of others that the checks of workflows read, with None for
     a key that the node did not have. `copied` are those of ours that are about another node, which
     `seen_own` does not have.

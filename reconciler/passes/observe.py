@@ -147,7 +147,7 @@ def observe(
     server = version or ServerVersion(problem=problem)
 
     ledger, doubts = _ledger(look, settings, now, gaps)
-    objects, unread_objects = parts.read_objects(reader, settings, ledger.published, gaps)
+    objects, unread_objects = parts.read_objects(reader, settings, ledger.signs, gaps)
 
     # The services, if their time has come. Their answers may wake nodes that rest.
     fleet = _fleet(context, of_nodes, nodes)
@@ -223,7 +223,7 @@ def observe(
             calendars,
             ahead,
             machines=machines,
-            published=objects,
+            objects=objects,
             of_features=of_features,
             server=server,
         ),

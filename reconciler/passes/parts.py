@@ -208,11 +208,11 @@ class Parts(Struct, frozen=True, dict=True):
         return all_signs([*signs, self.outlived(node, prefix)] if has_left else signs)
 
     def object_changes(
-        self, published: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str]
+        self, objects: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str]
     ) -> ObjectChanges:
         """Return the changes of the objects that were read."""
         changes = [
-            feature.object_changes(published, fleet, earlier)
+            feature.object_changes(objects, fleet, earlier)
             for feature in self.features
             if feature.object_changes
         ]

@@ -52,11 +52,11 @@ def test_what_is_written_is_read_back() -> None:
 
 
 def test_which_publishers_may_have_objects_is_read_back_and_what_is_strange_there_is_limited() -> None:
-    ledger = Ledger(published=("another", "nodemaintenances"))
+    ledger = Ledger(signs=("another", "nodemaintenances"))
 
     assert from_data(to_data(ledger, {}, FORMS), FORMS) == ledger
     assert to_data(Ledger(), {"published": "nodemaintenances"}, FORMS) == {"published": ""}
-    assert len(from_data({"published": "x," * 10**6}, FORMS).published) <= 10
+    assert len(from_data({"published": "x," * 10**6}, FORMS).signs) <= 10
 
 
 def test_an_empty_ledger_writes_no_key_that_was_not_there() -> None:

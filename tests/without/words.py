@@ -56,7 +56,8 @@ WORDS: dict[str, Words] = {
         ),
     ),
     "features/publishing": Words(
-        (r"publish(?!ed events|es? events)", r"drainsafe"),
+        # Whatever a feature shows is a publication of the pass, and the node agent publishes as well.
+        (r"publisher", r"drainsafe", r"nodemaintenances?\b"),
         ("publish", "hints", "history"),
         tests=("real/clouds/test_nodemaintenances.py", "real/clouds/test_publish.py"),
     ),

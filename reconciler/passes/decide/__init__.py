@@ -188,8 +188,8 @@ def decide(
     fleet = Fleet(plans, nodes, settings, now, snapshot)
     shown = faults.step(
         "objects for other tools are not changed",
-        lambda: parts.object_changes(snapshot.for_settings.published, fleet, snapshot.ledger.published),
-        ObjectChanges(signs=snapshot.ledger.published),
+        lambda: parts.object_changes(snapshot.for_settings.objects, fleet, snapshot.ledger.signs),
+        ObjectChanges(signs=snapshot.ledger.signs),
     )
     labels_of = faults.step("no labels are changed", lambda: parts.labels(fleet), None)
     writes = shown.writes
@@ -201,7 +201,7 @@ def decide(
     kept = replace(
         progress.ledger,
         memories={**progress.ledger.memories, **asked} if asked else progress.ledger.memories,
-        published=shown.signs,
+        signs=shown.signs,
         lasted=lasted(snapshot.ledger.lasted, progress.plans.values(), context.second),
         calendars=kept_calendars(settings.calendar_places(), snapshot.for_settings.calendars),
         undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
