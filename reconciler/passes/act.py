@@ -32,7 +32,7 @@ from reconciler.model.values import replace
 from reconciler.model.writes import ClusterWriter, NodeWrite
 
 _MOST_FAILED = 3
-"""After so many notices that can't be sent, or hooks that can't be run, a pass tries no more of them: each
+"""After so many notices that can't be sent, or tasks of a kind that fail, a pass tries no more of them: each
 one may take seconds.
 """
 

@@ -1,4 +1,4 @@
-"""The simulated cluster as our program sees it: three ports in one class, with hooks that can fail."""
+"""The simulated cluster as our program sees it: three ports in one class, whose calls others let fail."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Call(Struct, frozen=True):
     content: object = None
 
 
-Hook = Callable[[Call], None]
+OnCall = Callable[[Call], None]
 _Object = TypeVar("_Object")
 
 
@@ -91,9 +91,9 @@ class SimulatedApi:
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
-        self.before_read: Hook | None = None
-        self.before_write: Hook | None = None
-        self.after_write: Hook | None = None
+        self.before_read: OnCall | None = None
+        self.before_write: OnCall | None = None
+        self.after_write: OnCall | None = None
         self.writes = 0
         """The number of requested writes, including refused ones."""
         self.reads = 0
@@ -402,7 +402,7 @@ class SimulatedApi:
     # Every read calls the first of these, and every write the others.
 
     def begin_read(self, what: str, node: str = "") -> None:
-        """Count a read and call the hook before it, which may raise.
+        """Count a read and call what stands before it, which may raise.
 
         Simulated clients of features use this, too.
         """
@@ -411,7 +411,7 @@ class SimulatedApi:
             self.before_read(Call(what, node, number=self.reads))
 
     def begin_write(self, what: str, node: str = "", subject: str = "", content: object = None) -> Call:
-        """Count a write and call the hook before it, which may raise.
+        """Count a write and call what stands before it, which may raise.
 
         Simulated clients of features use this, too.
         """
@@ -422,7 +422,7 @@ class SimulatedApi:
         return call
 
     def end_write(self, call: Call) -> None:
-        """Note that a write took effect, and call the hook after it, which may raise."""
+        """Note that a write took effect, and call what stands after it, which may raise."""
         self.done.append(call)
         if self.after_write is not None:
             self.after_write(call)

@@ -49,9 +49,9 @@ class MachinePool(Struct):
 class SimulatedMachines(Struct):
     """MachineReader and MachineWriter over the nodes of a simulated cluster.
 
-    Writes call the hooks of the API, as writes of nodes do. `out_of_order` is the problem that every read
-    reports. With `refuse`, writes get no answer. If the pools are `slow`, a deleted machine is not replaced
-    in the same step.
+    Writes call what stands before and after those of the API, as writes of nodes do. `out_of_order` is the
+    problem that every read reports. With `refuse`, writes get no answer. If the pools are `slow`, a deleted
+    machine is not replaced in the same step.
     """
 
     api: SimulatedApi

@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -39,6 +41,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import Hold, NodePlan, Verdict
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.model.values import replace
+from reconciler.profiles.plugins import CheckResult
 from reconciler.profiles.replacing import ONE_MORE
 from reconciler.profiles.situation import Situation
 from reconciler.report.document import node_report
@@ -51,7 +54,6 @@ from reconciler.sources.arm.source import SELF_SERVICE
 from reconciler.sources.imds.feature import OFFER
 from tests.docs.situations import NODE, OTHER, SITUATIONS, WIDTH, announced, due, pod
 from tests.features.esx import test_power as power
-from tests.features.hooks import test_steps as hook_checks
 from tests.features.workflows import test_checks as workflow_checks
 from tests.features.workflows import test_decide as workflows
 from tests.features.workflows.scene import ask as ask_workflow
@@ -206,10 +208,18 @@ def _said(code: str) -> str:
     for hold in _of_situations():
         if hold.code == code:
             return hold.reason
-    situations = {**checks.ANSWERS, **hook_checks.ANSWERS}[code].values()
-    answers = [builders.ask(code, situation) for situation, _ in situations]
+    answers = [builders.ask(code, situation) for situation, _ in _tables()[code].values()]
     wanted = (Verdict.FAILED, True) if hold_kinds()[code].who else (Verdict.PASSED, False)
     return next(answer.words for answer in answers if (answer.verdict, answer.holds) == wanted)
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, tuple[Situation, CheckResult]]]:
+    """The tables of the tests of checks, by the name of the check: of the core, and of features' steps."""
+    rows = dict(checks.ANSWERS)
+    for file in sorted((Path(__file__).parents[1] / "features").glob("*/test_steps.py")):
+        rows |= import_module(f"tests.features.{file.parent.name}.test_steps").ANSWERS
+    return rows
 
 
 @cache

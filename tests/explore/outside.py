@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from reconciler.features.hooks.hook import HookAnswer, HookKey, HookRun, HookState
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.errors import CloudError
 from reconciler.model.machine import Scope, vm_of
@@ -24,6 +23,7 @@ from reconciler.sources.aws.source import InstanceEvent
 from tests.explore.history import move
 
 if TYPE_CHECKING:
+    from reconciler.features.hooks.hook import HookAnswer, HookKey, HookRun
     from tests.explore.play import Play
 
 
@@ -136,9 +136,9 @@ TAKES = timedelta(minutes=2)
 
 _AGAIN = timedelta(minutes=1)
 _SAYS = {
-    "failed": HookAnswer(HookState.FAILED, "500 Internal Server Error", _AGAIN),
-    "silent": HookAnswer(HookState.UNKNOWN, "no answer", _AGAIN),
-    "busy": HookAnswer(HookState.RUNNING, "503 Service Unavailable", _AGAIN),
+    "failed": ("failed", "500 Internal Server Error"),
+    "silent": ("unknown", "no answer"),
+    "busy": ("running", "503 Service Unavailable"),
 }
 ANSWERS = ("", *_SAYS)
 """What the service can do: `""` is done after a while."""
@@ -157,11 +157,15 @@ class HookService:
         return {key: self._answer(key) for key in keys}
 
     def _answer(self, key: HookKey) -> HookAnswer:
+        # Without the feature, nobody asks.
+        from reconciler.features.hooks.hook import HookAnswer, HookState
+
         began = self.begun.get(key)
         if began is None:
             return HookAnswer(HookState.ABSENT)
         if self.answer:
-            return _SAYS[self.answer]
+            state, because = _SAYS[self.answer]
+            return HookAnswer(HookState(state), because, _AGAIN)
         over = self.api.cluster.clock.now() - began >= TAKES
         return HookAnswer(HookState.DONE) if over else HookAnswer(HookState.RUNNING, "it runs", _AGAIN)
 

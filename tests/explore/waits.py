@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from reconciler.features.hooks.settings import HOOKS
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
@@ -20,6 +20,9 @@ from tests.explore.history import Broken
 from tests.explore.obeyed import STOPS_WITHIN
 from tests.explore.truth import KEYS, Truth, asks
 from tests.laws import checked
+
+if TYPE_CHECKING:
+    from reconciler.features.hooks.settings import ConfiguredHook
 
 TENANT = "tenant"
 """The namespace of somebody who may create pods and budgets there, and nothing else."""
@@ -97,7 +100,20 @@ class Waits:
         blocked = self.denied() or any(one.covers(pod) for one in self._world.cluster.budgets.values())
         if pod.namespace != TENANT or blocked:
             return None
-        return max(policy.drain.pods_may_wait, HOOKS.of(policy).timeout) + LONGEST
+        return max(policy.drain.pods_may_wait, _timeout(policy)) + LONGEST
+
+
+def _timeout(policy: Settings) -> timedelta:
+    """Return how long hooks may hold something."""
+    return policy.held_pods.longest if policy.held_pods is not None else timedelta()
+
+
+def _configured(policy: Settings, step: HeldStep) -> tuple[ConfiguredHook, ...]:
+    """Return the hooks that the settings have for a step."""
+    # Without the feature there is no such section.
+    from reconciler.features.hooks.settings import HOOKS
+
+    return HOOKS.of(policy).of(step)
 
 
 def _drained_since(node: Node) -> datetime | None:
@@ -145,8 +161,8 @@ class HookWaits:
 
     def under(self, policy: Settings) -> None:
         """Note the settings in force. A hook that has another limit now may have ended."""
-        if HOOKS.of(policy).timeout != self._timeout:
-            self._timeout = HOOKS.of(policy).timeout
+        if _timeout(policy) != self._timeout:
+            self._timeout = _timeout(policy)
             self._there.clear()
         if policy.mode is Mode.OBSERVE:
             self._held.clear()
@@ -155,14 +171,14 @@ class HookWaits:
 
     def planned(self, plans: Iterable[NodePlan], policy: Settings) -> None:
         """Note which nodes hooks hold after a pass, and check for how long."""
-        now, timeout = self._world.now, HOOKS.of(policy).timeout
+        now, timeout = self._world.now, _timeout(policy)
         found: set[_Held] = set()
         for one in plans:
             node = self._world.cluster.nodes.get(one.node)
             for hold in one.holds if node is not None else ():
                 step = _STEPS.get(hold.code)
                 if step is not None and node is not None:
-                    configured = {f"settings.{hook.name}" for hook in HOOKS.of(policy).of(step)}
+                    configured = {f"settings.{hook.name}" for hook in _configured(policy, step)}
                     found.add((node.uid, hold.code, frozenset(_names(node, step) | configured), timeout))
         self._held = {key: self._held.get(key, now) for key in found}
         self.rests()
@@ -182,7 +198,7 @@ class HookWaits:
         urgent = self._may_be_urgent(node, policy)
         for name, since in self._there.get(node.uid, {}).items():
             begun = max(case.since, since)
-            if urgent or now >= begun + HOOKS.of(policy).timeout - LATE:
+            if urgent or now >= begun + _timeout(policy) - LATE:
                 continue
             self._counts["17 hooks"] += 1
             if since <= case.since or now - since > STOPS_WITHIN:

@@ -49,7 +49,7 @@ KNOWN: Mapping[str, Left] = {
     "features/approvals": Left(words=19, tests=2, pointers=12),
     "features/calendars": Left(tests=2, pointers=2),
     "features/events": Left(tests=1),
-    "features/hooks": Left(settings=1, words=29, tests=1, pointers=14),
+    "features/hooks": Left(words=1, pointers=13),
     "features/metrics": Left(tests=3, pointers=18),
     "features/notices": Left(words=1, tests=4, pointers=15),
     "features/page": Left(tests=3, pointers=9),

@@ -272,8 +272,8 @@ def _annotations_of_pod(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return the few annotations of a pod that are read; their author decides about all the others.
 
     The prefix of our keys is a setting, so every key that ends with `/drain` or `/wait-completed` may be
-    ours. What it says is a word: a longer text says nothing. The same applies to hooks, of which a pod may
-    have several.
+    ours. What it says is a word: a longer text says nothing. The same applies to annotations that hold a
+    step, of which a pod may have several.
     """
     kept = {key: limits.text(annotations[key][:_WORD]) for key in READ_OF_PODS if key in annotations}
     ours = [key for key in dict(annotations) if key.endswith(_OURS) and len(key) <= _OUR_KEY]

@@ -9,7 +9,6 @@ from typing import Any
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
 from reconciler.features.events.kubernetes_events import KubernetesEvents
-from reconciler.features.hooks.process import SettingsHooks
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
@@ -310,6 +309,9 @@ class Scene:
     @property
     def outside(self) -> WritableOutside:
         """What the next pass is given."""
+        # Only a scene with hooks needs the feature.
+        from reconciler.features.hooks.process import SettingsHooks
+
         return WritableOutside(
             reader=self.cluster,
             writer=self.cluster,
