@@ -8,10 +8,12 @@ import pytest
 
 from reconciler.features.hooks.hook import IN_RECORD, HookEnd
 from reconciler.model.errors import Unreachable
+from reconciler.model.moments import to_text
 from reconciler.model.plan import Hold, NoticeType
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.steps import HeldStep
+from reconciler.model.values import replace
 from reconciler.simulation.api import Call
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.workloads import BudgetSpec
@@ -294,6 +296,23 @@ def test_a_converged_pass_writes_nothing_while_a_hook_holds() -> None:
     plan = going.until_still()
 
     assert plan.next_change == NOW + minutes(10)
+
+
+@pytest.mark.parametrize(("left", "held"), [(20, True), (15, False)])
+def test_hooks_in_a_record_that_cannot_be_read_stay_and_hold_the_drain_until_the_latest_start(
+    left: int, held: bool
+) -> None:
+    event = known(ids=("A1",), not_before=NOW + minutes(left))
+    case = record(since=NOW - minutes(1), drain=DrainRecord(NOW), events=(event,))
+    unreadable = replace(case, parts={"hooks": [{"hook": "later.backup", "since": to_text(NOW)}]})
+    hooked = held_node(unreadable, annotations={BACKUP: ""})
+    readings = {"a": reported(signal(event_id="A1", not_before=event.not_before))}
+    plan = plan_of(planned(snapshot(hooked, readings=readings, pods={"a": (builders.pod(),)})))
+    reasons = [hold.reason for hold in plan.holds if "can't be read: hooks: " in hold.reason]
+
+    assert bool(reasons) is (plan.todo.drain is None) is held
+    assert plan.record is not None
+    assert plan.record.parts == unreadable.parts
 
 
 def test_the_record_says_what_has_ended() -> None:
