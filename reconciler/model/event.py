@@ -87,15 +87,17 @@ class WaitForNotice(StrEnum):
 class PlatformPlan:
     """Maintenance announced weeks ahead, at some time from `not_before` to `until`; moments are UTC.
 
-    While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves. From
-    the source's settings: how long before `not_before` it may require a drain (`ahead`; None: as for other
-    events), whether its offers are used (`accept`), and whether it waits for a notice (`waits`).
+    While `offered`, and from `offer_start` to `offer_end`, the platform lets us start it ourselves: `asks`
+    says in words who is asked. From the source's settings: how long before `not_before` it may require a
+    drain (`ahead`; None: as for other events), whether its offers are used (`accept`), and whether it waits
+    for a notice (`waits`).
     """
 
     until: datetime | None = None
     offered: bool = False
     offer_start: datetime | None = None
     offer_end: datetime | None = None
+    asks: str = ""
     ahead: timedelta | None = None
     accept: bool = False
     waits: WaitForNotice = WaitForNotice.NEVER

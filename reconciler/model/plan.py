@@ -170,22 +170,22 @@ class Opening(Struct, frozen=True):
 class AfterDrain(Struct, frozen=True):
     """How an event ends once its node is drained.
 
-    The settings want that the event starts early, or a new machine, or accept the `offered` start of the
-    platform's maintenance. `refused` says why none of that can be on this node, so that only the platform
-    ends it; empty if one of it can, or if the settings want none. `until` is when this changes (UTC), if that
-    is known.
+    The settings want that the event starts early, or a new machine, or accept that we start the platform's
+    maintenance: `offered` says in words who offers that, empty if nobody does. `refused` says why none of
+    that can be on this node, so that only the platform ends it; empty if one of it can, or if the settings
+    want none. `until` is when this changes (UTC), if that is known.
     """
 
     acknowledges: bool = False
     replaces: bool = False
-    offered: bool = False
+    offered: str = ""
     refused: str = ""
     until: datetime | None = None
 
     @property
     def by_us(self) -> bool:
         """Whether we end it."""
-        return (self.acknowledges or self.replaces or self.offered) and not self.refused
+        return bool(self.acknowledges or self.replaces or self.offered) and not self.refused
 
     @property
     def words(self) -> str:
@@ -196,7 +196,9 @@ class AfterDrain(Struct, frozen=True):
             return "once the node is drained, its machine is replaced"
         if self.acknowledges:
             return "once every VM of the event is drained, Azure is asked to start it"
-        return "once the node is drained, Azure is asked to do its maintenance" if self.offered else ""
+        return (
+            f"once the node is drained, {self.offered} is asked to do its maintenance" if self.offered else ""
+        )
 
 
 class JudgedEvent(Struct, frozen=True):

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from reconciler.model import scheduled_events as imds
 from reconciler.model.event import MaintenanceEvent, Reading, Signal
 from reconciler.model.limits import count_of
-from reconciler.model.machine import REPLACE, SURGE, Machine, vm_of
+from reconciler.model.machine import REPLACE, SURGE, Machine
 from reconciler.model.moments import to_text
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import AfterDrain
@@ -60,7 +60,8 @@ def after_drain(
     `now` is aware, UTC.
     """
     replaces = policy.replace or event.replaces
-    offered = event.plan is not None and event.plan.accept and event.plan.open_at(now)
+    plan = event.plan
+    offered = plan.asks if plan is not None and plan.accept and plan.open_at(now) else ""
     refusals: list[str] = []
     if replaces:
         refusals.append(_why_not_now(node, means))
@@ -70,7 +71,7 @@ def after_drain(
     if policy.acknowledge:
         refusals.append(_why_not_acknowledged(event, means, now))
     if offered:
-        refusals.append(why_not_asked(node, means.twin))
+        refusals.append(why_not_asked(offered, means.twin))
     refused = "; ".join(refusals) if all(refusals) else ""
     if refusals and not refused and any(old.matches(event) for old in means.record.late):
         refused = "this was tried, and did not end it"
@@ -165,8 +166,6 @@ def why_no_node(vm: str, names: Sequence[str]) -> str:
     return f"VM {vm} may be any of {', '.join(sorted(names))}" if len(names) > 1 else ""
 
 
-def why_not_asked(node: Node, twin: str) -> str:
-    """Return why Azure can't be asked to do the maintenance of the node's VM now; empty if it can."""
-    if vm_of(node.provider_id) is None:
-        return "the node's providerID is not Azure's"
-    return f"Azure is not asked: node {twin} has the same providerID" if twin else ""
+def why_not_asked(platform: str, twin: str) -> str:
+    """Return why a platform, in words, can't be asked to do the maintenance of a VM; empty if it can."""
+    return f"{platform} is not asked: node {twin} has the same providerID" if twin else ""

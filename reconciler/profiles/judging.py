@@ -59,7 +59,7 @@ def judge(
         return JudgedEvent(event, False, False, because, deadline, until=until)
     outlook = settings.calendar.outlook(now, node.labels)
     after = after_drain(event, policy, node, means, now)
-    taken = after.offered and after.by_us
+    taken = bool(after.offered) and after.by_us
     times = start_times(event, policy, outlook, ends=after.by_us, taken=taken)
     if means.spread and times.latest is not None:
         # A deadline is one by the fastest clock. How long before its latest start a drain may begin opens by

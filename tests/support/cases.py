@@ -26,7 +26,7 @@ PROVIDER_ID = (
     "/virtualMachineScaleSets/aks-np-123-vmss/virtualMachines/7"
 )
 START = NOW + 14 * DAY
-OFFER = PlatformPlan(START + 7 * DAY, True, NOW - DAY, START)
+OFFER = PlatformPlan(START + 7 * DAY, True, NOW - DAY, START, "Azure")
 TAKEN = settings("sources: {arm: {enabled: true, selfService: true}}")
 ASKED_FOR = settings("sources: {arm: {enabled: true}}")
 

@@ -104,6 +104,9 @@ SECTIONS = (SECTION,)
 
 SOURCE = "arm"
 
+AZURE = "Azure"
+"""Who is asked to do its maintenance, in words."""
+
 _COMPLETED = "maintenancecompleted"
 _STATUS = "maintenanceRedeployStatus"
 _FIELDS = (
@@ -247,27 +250,25 @@ def _due(situation: Situation) -> CheckResult:
     """Pass when the node is drained, the offer is valid, and no attempt is in progress."""
     refusal, until = _why_not_due(situation)
     if refusal:
-        twin = situation.twin
-        return failed(refusal, until, holds=bool(twin) and refusal == why_not_asked(situation.node, twin))
+        return failed(refusal, until, holds=refusal == why_not_asked(AZURE, situation.twin))
     return passed("Azure allows us to start it, and the node is drained")
 
 
 def _why_not_due(situation: Situation) -> tuple[str, datetime | None]:
     """Return why not to ask Azure now, and until when. An empty reason: ask it."""
     record, now = situation.record, situation.now
-    offered = [one.after_drain.offered for one in situation.judged if one.asks]
+    offered = [one.after_drain.offered == AZURE for one in situation.judged if one.asks]
     if not any(offered):
         return "Azure offers no maintenance, or the settings do not use the offer", None
     if not all(offered):
         return "there is another event, so the platform is already working on the VM", None
-    refusal = why_not_asked(situation.node, situation.twin)
-    if refusal and not situation.twin:
-        return refusal, None
+    if vm_of(situation.node.provider_id) is None:
+        return "the node's providerID is not Azure's", None
     if record.drain is None or record.drain.done is None:
         return "the node is not drained yet", None
     if situation.undrained:
         return "a drain for it may not start yet", None
-    if refusal:
+    if refusal := why_not_asked(AZURE, situation.twin):
         return refusal, None
     asked = record.asked_by(SELF_SERVICE.name)
     if asked is None:
@@ -331,7 +332,7 @@ def _refused(situation: Situation) -> CheckResult:
 
 SELF_SERVICE = Offer(
     "selfService",
-    "Azure",
+    AZURE,
     _due,
     _request,
     action=PERFORM_MAINTENANCE,
@@ -430,7 +431,7 @@ def _signal(found: Planned, name: str) -> Signal:
         description="; ".join(words),
         initiator=Initiator.PLATFORM,
         resources=(name,),
-        plan=PlatformPlan(found.end, found.offered, found.offer_start, found.offer_end),
+        plan=PlatformPlan(found.end, found.offered, found.offer_start, found.offer_end, AZURE),
     )
 
 
