@@ -22,7 +22,6 @@ from reconciler.model.schedule import CaseSchedule, Urgency
 from reconciler.model.scheduled_events import vm_name
 from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
-from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.endings import wanted_machines
 from reconciler.profiles.situation import Situation
@@ -96,21 +95,20 @@ class PassContext(Struct, frozen=True, dict=True):
         return self.settings.keys.names
 
 
-class WorkflowStep(Struct, frozen=True):
-    """The node and its record as its workflows leave them, and what follows.
+class FeatureStep(Struct, frozen=True):
+    """The node and its record as a feature leaves them for the profile of platform events, and what follows.
 
-    `text` is the annotation with their data, None if it stays as it is. `used` are the labels and annotations
-    of the node that they read, as `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile
-    of platform events has to wait for, empty if it need not. `order` is the drain that a chain waits for.
-    `todo` are the notices, Leases, messages and changes of a Hypervisor. `readable` is False if their data
-    can't be read: nothing about them is written then.
+    `before` is the worst state that the node had for the feature. `annotations` are those that change beside
+    the ones of `node`. `used` are the labels and annotations of the node that the feature read, as
+    `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile of platform events has to wait
+    for, empty if it need not. `order` is a drain that the feature waits for. `todo` are its notices, tasks
+    and messages. `readable` is False if its data can't be read: nothing about them is written then.
     """
 
     node: Node
     record: Record | None
-    data: WorkflowData = WorkflowData()
     before: State = State.OPERATIONAL
-    text: str | None = None
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
     used: Mapping[str, str | None] = field(default_factory=dict)
     elsewhere: str = ""
     order: DrainOrder | None = None
@@ -138,7 +136,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
     any more, and that none may hide. `untouched` is why the node must not be changed at all. `problem` is set
     if an error in this program kept the node from being judged. `urgency` is its place in the order of the
     nodes, None if no event requires a drain; `zone` comes next in that order, empty if it is not known.
-    `workflows` is what its workflows do in this pass, None before they ran. `of_features` is what features
+    `step` is what a feature has done with it in this pass, None without one. `of_features` is what features
     know of the node beside the rest, by their names.
     """
 
@@ -156,15 +154,15 @@ class NodeFacts(Struct, frozen=True, dict=True):
     urgency: Urgency | None = None
     zone: str = ""
     instructions: Instructions = Instructions()
-    workflows: WorkflowStep | None = None
+    step: FeatureStep | None = None
     of_features: Mapping[str, Any] = field(default_factory=dict)
 
-    def after(self, step: WorkflowStep) -> NodeFacts:
-        """Return the node as the step of its workflows leaves it."""
+    def after(self, step: FeatureStep) -> NodeFacts:
+        """Return the node as the step of a feature leaves it."""
         case = step.record.case(DEFAULT) if step.record is not None else CaseRecord()
         if step.elsewhere:
             case = replace(case, elsewhere=step.elsewhere)
-        return replace(self, record=step.record, case=case, workflows=step)
+        return replace(self, record=step.record, case=case, step=step)
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""The annotation `maintenance-data`, in the exact form of maintenance-controller.
+"""The data of the workflows of a node, and its annotation in the exact form of maintenance-controller.
 
 maintenance-controller refuses a text with fields that it does not know, so what only we need is in our own
 record. Both of its versions are read, and the newer one is written.
@@ -13,10 +13,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from msgspec import Struct, field
+
 from reconciler.model import limits
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.record import State
-from reconciler.model.workflow import ProfileData, WorkflowData
 
 NEVER = "0001-01-01T00:00:00Z"
 """Go's zero time: maintenance-controller writes it for a notification that was never sent.
@@ -30,6 +31,43 @@ _VERSION_1 = {"LastTransition", "LastNotificationTimes", "ProfileStates", "Previ
 _VERSION_2 = {"Profiles", "Notifications"}
 _OF_A_PROFILE = {"Transition", "Current", "Previous"}
 _FRACTION = re.compile(r"\.(\d{6})\d+")
+
+
+class ProfileData(Struct, frozen=True):
+    """One profile of one node, as the annotation `<keys.prefix>/maintenance-data` holds it.
+
+    `transition` is when `current` was entered (UTC). `previous` differs from `current` until a pass has run
+    the `enter` chain of `current` to its end.
+    """
+
+    transition: datetime
+    current: State = State.OPERATIONAL
+    previous: State = State.OPERATIONAL
+
+    @property
+    def is_theirs(self) -> bool:
+        """Whether maintenance-controller entered the state: it writes fractions of seconds, we do not."""
+        return self.transition.microsecond != 0
+
+    @property
+    def is_entering(self) -> bool:
+        """Whether the `enter` chain of the state has not ended."""
+        return self.previous is not self.current
+
+
+class WorkflowData(Struct, frozen=True):
+    """The annotation of one node: its profiles, and when each notification instance was last sent (UTC)."""
+
+    profiles: Mapping[str, ProfileData] = field(default_factory=dict)
+    notifications: Mapping[str, datetime] = field(default_factory=dict)
+
+    @property
+    def worst(self) -> State:
+        """The worst state of all profiles, operational without any."""
+        order = list(State)
+        return max(
+            (one.current for one in self.profiles.values()), key=order.index, default=State.OPERATIONAL
+        )
 
 
 class DataUnreadable(ValueError):

@@ -9,7 +9,7 @@ from functools import partial
 
 from reconciler.calendar.values import format_duration
 from reconciler.features.workflows.configured import Workflows, workflows_of
-from reconciler.features.workflows.data import to_annotation
+from reconciler.features.workflows.data import WorkflowData, to_annotation
 from reconciler.features.workflows.holds import (
     WORKFLOW_DATA_READABLE,
     WORKFLOW_GONE,
@@ -31,11 +31,10 @@ from reconciler.model.node import upgrade_on
 from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
 from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
 from reconciler.model.values import replace
-from reconciler.model.workflow import WorkflowData
 from reconciler.model.writes import used_keys
 from reconciler.passes.decide.draining import followed, recorded_order
 from reconciler.passes.decide.facts import pods_left
-from reconciler.passes.node_facts import Decider, NodeFacts, PassContext, Progress, WorkflowStep
+from reconciler.passes.node_facts import Decider, FeatureStep, NodeFacts, PassContext, Progress
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.checks.starts import only_reconciler
@@ -58,6 +57,12 @@ _DOUBLED = 10
 
 FAILED = "ChangeMaintenanceStateFailed"
 """The reason of maintenance-controller's Event about a step that does not succeed."""
+
+
+class WorkflowStep(FeatureStep, frozen=True):
+    """One step of each workflow of a node, with their data after it."""
+
+    data: WorkflowData = WorkflowData()
 
 
 class NodeWorkflows(Decider):
@@ -110,14 +115,16 @@ class NodeWorkflows(Decider):
         given = replace(given, data=data)
         step = _step(node, given, member.profiles, self._workflows, context)
         if step.data != member.data or context.keys.workflow_data not in node.read.annotations:
-            step = replace(step, text=_text(step, node, context))
+            text = to_annotation(step.data)
+            if text != node.read.annotations.get(context.keys.workflow_data):
+                step = replace(step, annotations={context.keys.workflow_data: text})
         needs = self._workflows.needs
         return replace(step, used=used_keys(node.read, needs.labels, needs.annotations))
 
     def note(self, node: NodeFacts, progress: Progress) -> None:
         """Show the nodes that come later in the pass what the workflows of this one do."""
-        step = node.workflows
-        if step is None or not step.readable:
+        step = node.step
+        if not isinstance(step, WorkflowStep) or not step.readable:
             return
         self._members.moved(step.node, step.data)
         for task in step.todo.tasks:
@@ -147,11 +154,6 @@ class NodeWorkflows(Decider):
             silent=silent,
             keys=context.keys,
         )
-
-
-def _text(step: WorkflowStep, node: NodeFacts, context: PassContext) -> str | None:
-    text = to_annotation(step.data)
-    return text if text != node.read.annotations.get(context.keys.workflow_data) else None
 
 
 def _step(

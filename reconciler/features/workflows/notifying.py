@@ -14,6 +14,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.calendar.notice_times import Past, Periodic, Schedule, due, next_due
+from reconciler.features.workflows.data import ProfileData, WorkflowData
 from reconciler.features.workflows.go_templates import (
     About,
     Escape,
@@ -31,7 +32,6 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.model.workflow import ProfileData, WorkflowData
 
 _SECOND = timedelta(seconds=1)
 

@@ -14,6 +14,7 @@ from functools import reduce
 from msgspec import Struct
 
 from reconciler.features.workflows.configured import Workflows, draining_of
+from reconciler.features.workflows.data import ProfileData, WorkflowData
 from reconciler.features.workflows.holds import WORKFLOW
 from reconciler.features.workflows.notifying import after_sent
 from reconciler.features.workflows.reading import ReadForChecks
@@ -26,7 +27,6 @@ from reconciler.model.plan import Hold, Notice, StepAnswer, Verdict, WorkflowRep
 from reconciler.model.problems import internal
 from reconciler.model.record import ClaimKind, State
 from reconciler.model.values import replace
-from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.profiles.plugins import Trigger
 from reconciler.profiles.state_machine import (
     Answers,

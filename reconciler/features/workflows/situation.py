@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from reconciler.features.workflows.data import DataUnreadable, from_annotation
+from reconciler.features.workflows.data import DataUnreadable, WorkflowData, from_annotation
 from reconciler.features.workflows.reading import Needs, ReadForChecks
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.leases import LeaseTake
@@ -21,7 +21,6 @@ from reconciler.model.node import Node
 from reconciler.model.problems import guarded
 from reconciler.model.record import Claim, ClaimKind, Record, State, Unreadable
 from reconciler.model.values import replace
-from reconciler.model.workflow import WorkflowData
 from reconciler.profiles.plugins import CheckType, Vocabulary
 from reconciler.profiles.situation import Situation, Work
 

@@ -135,9 +135,9 @@ def follow_drain(
     if held is not None:
         holds.append(held)
 
-    # An order with a hold is not given. The drain that a workflow waits for may take its place.
+    # An order with a hold is not given. The drain that a feature waits for may take its place.
     ordered, stopped = (order, None) if held is None else (None, held)
-    waiting = node.workflows.order if node.workflows is not None else None
+    waiting = node.step.order if node.step is not None else None
     if ordered is None and waiting is not None:
         stopped = _held_drain(node, cases.CaseView(), context, progress) or _held_for_slot(
             node, waiting, drained, context, progress

@@ -207,7 +207,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     decision.holds = (*decision.holds, *signs.holds)
     write = node_patch(node, effects.node, decision.record, signs, context)
     noted = second_patch(node, write, decision.noted, context) if decision.noted is not None else None
-    beside = node.workflows.todo if node.workflows is not None else Actions()
+    beside = node.step.todo if node.step is not None else Actions()
     notices = (*effects.notices, *decision.notices, *signs.notices, *decision.news)
     todo = replace(
         beside,

@@ -20,7 +20,7 @@ from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
 from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.facts import left_by_case
-from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, WorkflowStep
+from reconciler.passes.node_facts import DEFAULT, FeatureStep, NodeFacts, PassContext
 from reconciler.passes.plugin import NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.starts.budget import pool_of
@@ -28,7 +28,7 @@ from reconciler.starts.budget import pool_of
 
 def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: PassContext) -> NodePlan:
     """Return the plan of a node: what is decided and done, and what holds it."""
-    read, step = node.read, node.workflows or WorkflowStep(node.read, node.record)
+    read, step = node.read, node.step or FeatureStep(node.read, node.record)
     readings, record = node.assessment.readings, decision.record
     silent = [reading for reading in readings if reading.answer is Answer.UNKNOWN and reading.installed]
 
@@ -109,17 +109,19 @@ def node_patch(
     """
     read, keys = node.read, context.keys
     record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
-    step = node.workflows or WorkflowStep(read, node.record)
+    step = node.step or FeatureStep(read, node.record)
     labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, after.labels)}
     labels |= _shown(read, record, context)
     labels |= signs.labels
-    if node.workflows is not None and step.readable and context.settings.keys.state_label:
+    if node.step is not None and step.readable and context.settings.keys.state_label:
         state = worst_of(record.worst, *(report.after for report in step.reports)).value
         if read.labels.get(keys.workflow_state) != state:
             labels[keys.workflow_state] = state
-    annotations = {**_changed(read.annotations, step.node.annotations), **signs.annotations}
-    if step.text is not None:
-        annotations[keys.workflow_data] = step.text
+    annotations = {
+        **_changed(read.annotations, step.node.annotations),
+        **signs.annotations,
+        **step.annotations,
+    }
     recorded = read.annotations.get(keys.record)
     # A record that says the same stays as it is written, also with the keys of a later program.
     text = None if record.empty else recorded if record == node.written else to_annotation(record)
@@ -139,7 +141,7 @@ def node_patch(
     write = node_write(
         read, keys.prefix, unschedulable=unschedulable, labels=labels, annotations=annotations, lists=lists
     )
-    if node.workflows is None or not step.readable:
+    if node.step is None or not step.readable:
         return write
     return replace(write, seen_by_checks=step.used)
 

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.features.workflows.checks import CHECK_TYPES
+from reconciler.features.workflows.data import ProfileData, WorkflowData
 from reconciler.features.workflows.reading import ReadForChecks
 from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.profiles.plugins import CheckResult
 from tests.support.builders import NOW, node
 

@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.features.workflows.data import DataUnreadable, from_annotation, to_annotation
+from reconciler.features.workflows.data import (
+    DataUnreadable,
+    ProfileData,
+    WorkflowData,
+    from_annotation,
+    to_annotation,
+)
 from reconciler.model import limits
 from reconciler.model.record import State
-from reconciler.model.workflow import ProfileData, WorkflowData
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MOMENTS = st.integers(1, 3_000_000_000).map(lambda seconds: limits.EARLIEST + timedelta(seconds=seconds))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from reconciler.features.workflows.configured import workflows_of
+from reconciler.features.workflows.data import ProfileData, WorkflowData
 from reconciler.features.workflows.notifying import Notification, after_sent, notified
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.features.workflows.situation import WorkflowSituation
 from reconciler.model.moments import to_text
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.model.workflow import ProfileData, WorkflowData
 from reconciler.settings.load import parse_settings
 from tests.features.workflows.scene import PROFILE, given
 from tests.support.builders import NOW, minutes, node
