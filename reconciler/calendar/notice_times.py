@@ -106,17 +106,11 @@ def next_due(schedule: Schedule, now: datetime, past: Past) -> datetime | None:
             return now if past.last is None else shifted(past.last, every)
         case Once(delay):
             return shifted(past.changed, delay) if past.changed is not None and past.has_news else None
-        case Weekly():
-            return _next_weekly(schedule, now, past.last)
-
-
-def _next_weekly(schedule: Weekly, now: datetime, last: datetime | None) -> datetime | None:
-    for ahead in range(_WEEK):
-        moment = schedule.due_on(shifted(now, timedelta(days=ahead)))
-        if moment is not None and not (last is not None and _same_day(last, moment, schedule.zone)):
-            return moment
-    return None
-
-
-def _same_day(one: datetime, other: datetime, zone: tzinfo) -> bool:
-    return one.astimezone(zone).date() == other.astimezone(zone).date()
+        case Weekly(zone=zone):
+            last = past.last.astimezone(zone).date() if past.last is not None else None
+            for ahead in range(_WEEK):
+                moment = schedule.due_on(shifted(now, timedelta(days=ahead)))
+                # Two notices of a day would be one too many, whenever the first one was sent.
+                if moment is not None and moment.astimezone(zone).date() != last:
+                    return moment
+            return None

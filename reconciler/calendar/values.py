@@ -264,6 +264,8 @@ def parse_zone(value: object) -> ZoneInfo:
     except (KeyError, ValueError, OSError):
         pass
     wrong = f"{literal(value)} is not an IANA time zone"
+    from zoneinfo import available_timezones
+
     from reconciler.calendar.zone_names import fixed_offset, meant_by
 
     if zones := meant_by(value):
@@ -273,19 +275,13 @@ def parse_zone(value: object) -> ZoneInfo:
             f"{wrong}; write the zone of a city, like Europe/Berlin, or {fixed}, whose clocks never change"
         )
     # The similar name of an abbreviation is that of a zone hours away.
-    meant = "" if value.isupper() else near(value, _zones())
+    meant = "" if value.isupper() else near(value, sorted(available_timezones()))
     raise ValueError(f"{wrong}{meant or '; write the zone of a city, like Europe/Berlin'}")
 
 
 def is_fixed(zone: ZoneInfo) -> bool:
     """Whether a zone is no place but an offset with a name that people use of places, such as `EST`."""
     return zone.key in ("EST", "MST", "HST") or (zone.key.startswith("Etc/GMT") and zone.key != "Etc/GMT")
-
-
-def _zones() -> list[str]:
-    from zoneinfo import available_timezones
-
-    return sorted(available_timezones())
 
 
 def near(word: str, known: list[str]) -> str:

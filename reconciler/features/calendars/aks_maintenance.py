@@ -139,16 +139,13 @@ def _window(
             f"{path}.startDate: is missing, and the file has no systemData.createdAt: an interval above 1 "
             "counts from the day on which the configuration was created; write that day as startDate"
         )
-    # The start date only says from when on the schedule applies, and which of its intervals comes first.
-    start = _first_start(rule, datetime.combine(first or _SOME_MONDAY.date(), clock), zone)
+    # The start date only says from when on the schedule applies, and which of its intervals comes first. So
+    # the first start fits the days of the rule, whatever its interval.
+    begin = datetime.combine(first or _SOME_MONDAY.date(), clock)
+    every = Rule(rule.frequency, days=rule.days, month_days=rule.month_days)
+    start = next(every.walls(begin, begin, begin + 400 * _DAY, zone))
     event = Event(start, zone, Length(elapsed=timedelta(hours=hours)), (rule,))
     return event, tuple(_not_allowed_dates(window.get("notAllowedDates"), zone, path))
-
-
-def _first_start(rule: Rule, start: datetime, zone: timezone) -> datetime:
-    """Return the first time from `start` on that fits the days of a rule, whatever its interval."""
-    every = Rule(rule.frequency, days=rule.days, month_days=rule.month_days)
-    return next(every.walls(start, start, start + 400 * _DAY, zone))
 
 
 def _rule(key: str, given: Mapping[str, Any], path: str) -> Rule:

@@ -34,7 +34,12 @@ def parse_calendar(text: str, place: CalendarPlace) -> CalendarTimes:
         return parse_ical(text, place.zone, zone_given=place.zone_given)
     if not begin:
         raise ValueError("is empty")
-    value = _json(text) if begin[0] in "{[" else _yaml(text)
+    if begin[0] in "{[":
+        value = loads(text, CALENDAR)
+        # Of two keys with one name, another program may take the other one.
+        json.loads(text, object_pairs_hook=_named_once)
+    else:
+        value = _yaml(text)
     if place.aks or is_aks(value):
         return parse_aks(value)
     return parse_freezes(value, place.zone)
@@ -44,12 +49,6 @@ def without_the_rest(text: str) -> str:
     """Return a text that `parse_calendar` has read, without what has no effect."""
     text = text.removeprefix("\ufeff")
     return only_what_counts(text) if text.lstrip()[:6].upper() == "BEGIN:" else text
-
-
-def _json(text: str) -> object:
-    value = loads(text, CALENDAR)
-    json.loads(text, object_pairs_hook=_named_once)
-    return value
 
 
 def _named_once(pairs: list[tuple[str, object]]) -> None:

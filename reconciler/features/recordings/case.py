@@ -361,7 +361,7 @@ def replayed(
     for name, document in answers.items():
         if name not in sources:
             raise SourceError(f"answers.{name}: there is no such source")
-        memories[name] = sources[name].load(_compact(document))
+        memories[name] = sources[name].load(json.dumps(document, separators=(",", ":")))
     reader = _Reader(case, memories)
     outside = Outside(
         reader=reader,
@@ -380,10 +380,6 @@ def replayed(
     if explained.drain is not None:
         explained = replace(explained, drain=replace(explained.drain, room=()))
     return Replay(found, explained)
-
-
-def _compact(document: Any) -> str:
-    return json.dumps(document, separators=(",", ":"))
 
 
 def _without_room(plan: NodePlan) -> NodePlan:

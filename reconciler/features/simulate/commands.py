@@ -14,7 +14,7 @@ from jobs.runtime.case_lines import MOST_CASES, CaseLines, named, read_case_line
 from jobs.runtime.environment import Target
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
-from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_in_use, with_calendars
+from jobs.runtime.settings_source import SettingsSource, settings_in_use, with_calendars
 from reconciler.features.simulate.document import Policy, as_text, to_document
 from reconciler.features.simulate.play import play
 from reconciler.features.simulate.scenario import (
@@ -99,7 +99,13 @@ def simulate(
     now = datetime.now(UTC)
     policy = settings_in_use(config, target, now)
     sources = [policy] if against is None else [policy, settings_in_use(against, target, now)]
-    named = [(one.source, _with_calendars(one, target, now)) for one in sources]
+    named = []
+    for source in sources:
+        # What the calendars say now counts for the whole play.
+        settings, notes = with_calendars(source.settings, target, now)
+        for note in notes:
+            echo(f"warning: {source.source}: {note}", err=True)
+        named.append((source.source, settings))
     scenario = _scenario(asked, named[0][1], now)
     length = (scenario.end - scenario.start).days
     if length > LONGEST:
@@ -117,14 +123,6 @@ def simulate(
     echo_lines(policy.first_lines(output))
     echo_document(document, output, partial(as_text, document))
     return 0
-
-
-def _with_calendars(policy: SettingsInUse, target: Target, now: datetime) -> Settings:
-    """Return the settings with what their calendars say now, which counts for the whole play."""
-    settings, notes = with_calendars(policy.settings, target, now)
-    for note in notes:
-        echo(f"warning: {policy.source}: {note}", err=True)
-    return settings
 
 
 def _scenario(asked: _Asked, settings: Settings, now: datetime) -> Scenario:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from reconciler import __version__
 from reconciler.features.simulate.scenario import Scenario
-from reconciler.features.simulate.scorer import Day, Fate, Score
+from reconciler.features.simulate.scorer import Fate, Score
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector
@@ -69,17 +69,16 @@ def _policy(policy: Policy) -> Document:
             kind.value: {fate.value: counts.get(fate, 0) for fate in Fate}
             for kind, counts in score.by_kind.items()
         },
-        "worstDays": [_day(one) for one in score.worst_days()],
-    }
-
-
-def _day(day: Day) -> Document:
-    return {
-        "date": day.day.isoformat(),
-        "missed": day.missed,
-        "late": day.late,
-        "budgetRefusals": day.refused,
-        "mostOutOfService": day.most_out,
+        "worstDays": [
+            {
+                "date": day.day.isoformat(),
+                "missed": day.missed,
+                "late": day.late,
+                "budgetRefusals": day.refused,
+                "mostOutOfService": day.most_out,
+            }
+            for day in score.worst_days()
+        ],
     }
 
 
@@ -118,45 +117,35 @@ def as_text(document: Document, width: int | None = None) -> str:
     """
     policies = document["policies"]
     zone = ZoneInfo(policies[0]["timeZone"])
-    lines = [_headline(document)]
+    nodes, pools = count_of(document["nodes"], "node"), count_of(document["pools"], "pool")
+    fleet = f"{nodes} in {pools} and {count_of(document['zones'], 'zone')}"
+    events = f"{count_of(document['events'], 'event')}, {document['source']}"
+    lines = [f"{fleet}, {document['from']} to {document['to']}: {events}"]
     heads = _HEADS[: len(policies)]
     for head, policy in zip(heads, policies, strict=True):
         known = f" (settings {policy['settings']})" if policy["settings"] else ""
         lines.append(f"{head}: {policy['name']}{known}")
     lines += [f"note: {note}" for note in document["notes"]]
-    lines += ["", *_table(heads, policies)]
-    for head, policy in zip(heads, policies, strict=True):
-        lines += ["", *_details(head, policy)]
-    return shown(lines, zone, width)
 
-
-def _headline(document: Document) -> str:
-    nodes = f"{count_of(document['nodes'], 'node')} in {count_of(document['pools'], 'pool')}"
-    zones = f"{nodes} and {count_of(document['zones'], 'zone')}"
-    events = f"{count_of(document['events'], 'event')}, {document['source']}"
-    return f"{zones}, {document['from']} to {document['to']}: {events}"
-
-
-def _table(heads: Sequence[str], policies: Sequence[Document]) -> Iterator[str]:
-    yield f"{'':<{_LABEL}}" + "".join(f"{head:>{_CELL}}" for head in heads)
+    lines += ["", f"{'':<{_LABEL}}" + "".join(f"{head:>{_CELL}}" for head in heads)]
     for label, cell in _ROWS:
-        yield f"{label:<{_LABEL}}" + "".join(f"{cell(policy):>{_CELL}}" for policy in policies)
+        lines.append(f"{label:<{_LABEL}}" + "".join(f"{cell(policy):>{_CELL}}" for policy in policies))
 
-
-def _details(head: str, policy: Document) -> Iterator[str]:
-    missed = {kind: counts["missed"] for kind, counts in policy["kinds"].items() if counts["missed"]}
-    words = ", ".join(f"{count} {kind}" for kind, count in missed.items())
-    yield f"{head}: missed {words or 'none'}"
-    if policy["mostOutOfServiceAt"]:
-        yield f"  most out of service at {policy['mostOutOfServiceAt']}"
-    for day in policy["worstDays"]:
-        facts = (
-            (day["missed"], "missed"),
-            (day["late"], "late"),
-            (day["budgetRefusals"], "refused by the budget"),
-        )
-        said = ", ".join(f"{count} {what}" for count, what in facts if count)
-        yield f"  bad day {day['date']}: {said}; at most {day['mostOutOfService']} out of service"
+    for head, policy in zip(heads, policies, strict=True):
+        missed = {kind: counts["missed"] for kind, counts in policy["kinds"].items() if counts["missed"]}
+        words = ", ".join(f"{count} {kind}" for kind, count in missed.items())
+        lines += ["", f"{head}: missed {words or 'none'}"]
+        if policy["mostOutOfServiceAt"]:
+            lines.append(f"  most out of service at {policy['mostOutOfServiceAt']}")
+        for day in policy["worstDays"]:
+            facts = (
+                (day["missed"], "missed"),
+                (day["late"], "late"),
+                (day["budgetRefusals"], "refused by the budget"),
+            )
+            bad = ", ".join(f"{count} {what}" for count, what in facts if count)
+            lines.append(f"  bad day {day['date']}: {bad}; at most {day['mostOutOfService']} out of service")
+    return shown(lines, zone, width)
 
 
 def _count_cell(key: str) -> Callable[[Document], str]:

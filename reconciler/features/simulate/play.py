@@ -72,15 +72,6 @@ def play(
     return _Play(scenario, playable(settings), run_pass, parts, every, whole=whole).run()
 
 
-def _frees(plan: Plan) -> bool:
-    """Whether a pass gives up a place or a slot, which the next pass may give to another node."""
-    return any(
-        node.todo.stop_drain
-        or (node.before is State.IN_MAINTENANCE and node.after is not State.IN_MAINTENANCE)
-        for node in plan.nodes
-    )
-
-
 class _Silence:
     """A notifier for a cluster in which nobody reads Events."""
 
@@ -143,7 +134,13 @@ class _Play:
             self._api.news = False
             plan, _ = self._run_pass(self._outside, self._settings, now)
             self._scorer.passed(plan)
-            if not (self._api.news and _frees(plan)):
+            # The next pass may give a place or a slot that this one gives up to another node.
+            frees = any(
+                node.todo.stop_drain
+                or (node.before is State.IN_MAINTENANCE and node.after is not State.IN_MAINTENANCE)
+                for node in plan.nodes
+            )
+            if not (self._api.news and frees):
                 break
         # What the passes have written themselves is no news.
         self._api.news = False

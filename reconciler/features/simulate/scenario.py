@@ -276,7 +276,7 @@ def recorded(cases: Sequence[EndedCase], *, nodes: int, days: int | None, source
     kept = [event for event in played if event.at >= first]
     named = tuple(_nodes(cases))
     return Scenario(
-        start=_whole_hour(min(event.at for event in kept)),
+        start=min(event.at for event in kept).replace(minute=0, second=0, microsecond=0),
         end=last + _AFTER,
         nodes=filled(named, nodes, _DRAW),
         events=tuple(sorted(kept, key=lambda event: (event.at, event.id))),
@@ -361,7 +361,3 @@ def _notes(
             f"the history names {count_of(len(named), 'node')}, more than --nodes {nodes}; all of them "
             f"are played"
         )
-
-
-def _whole_hour(moment: datetime) -> datetime:
-    return moment.replace(minute=0, second=0, microsecond=0)

@@ -34,7 +34,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress, Phase
 from reconciler.model.errors import NoThread
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import NodePlan, Plan
+from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import BudgetChange, Evictor, PodChange
 from reconciler.threads import start
@@ -82,8 +82,13 @@ class OtelTracing(Observer):
 
     def __init__(self, spans: SpanExporter, processor: SpanProcessor | None = None) -> None:
         """Send spans from a thread of its own; `processor` hands them on in another way."""
+        about: dict[str, AttributeValue] = {SERVICE_VERSION: __version__}
+        if not os.environ.get("OTEL_SERVICE_NAME"):
+            about[SERVICE_NAME] = NAME
+        pod = {"k8s.namespace.name": "POD_NAMESPACE", "k8s.pod.name": "POD_NAME", "k8s.pod.uid": "POD_UID"}
+        about |= {key: os.environ[name] for key, name in pod.items() if os.environ.get(name)}
         # The end of the interpreter must not wait for a receiver that hangs.
-        self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
+        self._provider = TracerProvider(resource=Resource.create(about), shutdown_on_exit=False)
         self._provider.add_span_processor(processor or BatchSpanProcessor(spans))
         self._tracer = self._provider.get_tracer(NAME, __version__)
         self._drains: dict[str, _Drain] = {}
@@ -280,15 +285,6 @@ class _Quiet(SpanExporter):
         self._inner.shutdown()
 
 
-def _resource() -> Resource:
-    found: dict[str, AttributeValue] = {SERVICE_VERSION: __version__}
-    if not os.environ.get("OTEL_SERVICE_NAME"):
-        found[SERVICE_NAME] = NAME
-    pod = {"k8s.namespace.name": "POD_NAMESPACE", "k8s.pod.name": "POD_NAME", "k8s.pod.uid": "POD_UID"}
-    found |= {key: os.environ[name] for key, name in pod.items() if os.environ.get(name)}
-    return Resource.create(found)
-
-
 @_harmless
 def _show(span: Span, plan: Plan, outcomes: Sequence[Outcome]) -> None:
     failed = sum(one.result is Result.FAILED for one in outcomes)
@@ -303,18 +299,15 @@ def _show(span: Span, plan: Plan, outcomes: Sequence[Outcome]) -> None:
     )
     changed = [node for node in plan.nodes if node.before is not node.after]
     for node in changed[:MOST_NODES]:
-        span.add_event("node", _change(node))
+        attributes: dict[str, AttributeValue] = {
+            _NODE: node.node,
+            f"{_OURS}.kinds": sorted({str(judged.event.kind) for judged in node.events}),
+            f"{_OURS}.before": str(node.before),
+            f"{_OURS}.after": str(node.after),
+        }
+        span.add_event("node", attributes)
     if failed:
         span.set_status(Status(StatusCode.ERROR, "actions have failed"))
-
-
-def _change(node: NodePlan) -> dict[str, AttributeValue]:
-    return {
-        _NODE: node.node,
-        f"{_OURS}.kinds": sorted({str(one.event.kind) for one in node.events}),
-        f"{_OURS}.before": str(node.before),
-        f"{_OURS}.after": str(node.after),
-    }
 
 
 def _resource_of(path: str) -> str:
