@@ -1,4 +1,4 @@
-"""Compares what the workflows need with what the cluster grants the reconciler's ServiceAccount."""
+"""Compares what the settings need with what the cluster grants the reconciler's ServiceAccount."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _account(policy: _Policy | None, namespace: str) -> Account:
 
 
 def missing_grants(connection: Connection, namespace: str, grants: Grants) -> Iterator[str]:
-    """Yield what the workflows need and the cluster does not grant, one sentence each.
+    """Yield what the settings need and the cluster does not grant, one sentence each.
 
     An error is one, too. A cluster without the admission policy restricts no key. `namespace` is that of the
     reconciler.

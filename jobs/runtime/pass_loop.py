@@ -46,7 +46,7 @@ class About(Enum):
     """What has changed.
 
     `NOTICE`: the events of a node. `DRAIN`: one has ended, and many others may soon. `STEP`: a pass has made
-    a step of a workflow, so that no other change comes with it.
+    a step of a profile, so that no other change comes with it.
     """
 
     NODE = auto()

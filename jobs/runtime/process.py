@@ -327,7 +327,7 @@ class Companion:
     """What runs beside the passes of a process that has the lock, and does nothing."""
 
     def before(self, settings: Settings) -> Outbox | None:
-        """Get ready for a pass; return what keeps its messages of workflows, None if this does not."""
+        """Get ready for a pass; return what keeps its messages of profiles, None if this does not."""
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
         """Do what follows from a pass; return what its notes say of it. Raises LockLost."""

@@ -131,7 +131,7 @@ class Toleration(Struct, frozen=True):
 
 
 class Placement(Struct, frozen=True):
-    """What decides where else a pod may run; read only for previews, forecasts, and checks of workflows.
+    """What decides where else a pod may run; read only for previews, forecasts, and checks of features.
 
     `affinity` are the required terms, any of which is enough. `requests` are quantities as text, one entry
     per container and one for the overhead. `topology` means that there are pod (anti-)affinity or spread

@@ -145,7 +145,7 @@ def _write_prepared(
 
 
 def _put_out(nodes: Iterable[NodePlan], outbox: Outbox | None) -> None:
-    """Keep the messages of workflows for their delivery, before the nodes say that they were sent.
+    """Keep the messages of profiles for their delivery, before the nodes say that they were sent.
 
     After a kill, or if a node can't be written, the next pass finds the same messages, with the same ids.
     """

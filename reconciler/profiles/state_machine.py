@@ -3,8 +3,8 @@
 A check expression is passed, failed or unknown. Every check is evaluated, so that every reason is known, and
 an unknown answer never makes a `!` pass.
 
-The profile of platform events takes all steps that are possible in one pass (`walk`). A workflow of the
-settings takes one, see features/workflows.
+The profile of platform events takes all steps that are possible in one pass (`walk`). One of the
+settings takes one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _NO_CHECKS: Mapping[str, Check] = {}
 
 
 class Profile(Struct, frozen=True):
-    """One maintenance workflow."""
+    """One profile."""
 
     name: str
     states: Mapping[State, StateRules] = field(default_factory=dict)
@@ -308,7 +308,7 @@ def _after(situation: Situation, effects: Effects) -> Situation:
 
 def _taken_elsewhere(situation: Situation) -> Callable[[Step], bool]:
     elsewhere = situation.state is not State.IN_MAINTENANCE and bool(situation.record.elsewhere)
-    # Such an event is the maintenance of a workflow: it would wait for its own end.
+    # Such an event is the maintenance of another profile: it would wait for its own end.
     elsewhere = elsewhere and not any(judged.event.replaces for judged in situation.asking)
     return lambda step: elsewhere and step.next is State.IN_MAINTENANCE
 
