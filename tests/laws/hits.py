@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec
 
-from tests.support.searching import hits
+from tests.support.searching import HALF, hits
 
 _Given = ParamSpec("_Given")
 
@@ -26,12 +26,15 @@ class Hits:
         """Count one more, or as many as are given."""
         self.found += more
 
-    def at_least(self, least: int) -> Callable[[Callable[_Given, None]], Callable[_Given, None]]:
+    def at_least(
+        self, least: int, usual: int = HALF
+    ) -> Callable[[Callable[_Given, None]], Callable[_Given, None]]:
         """Return a decorator, to be put above `@settings`, that demands so many over all examples.
 
-        A run that plays a part of the examples demands that part, a quick run nothing.
+        A run that plays a part of the examples demands that part, a quick run nothing. `usual` is the part
+        that the property plays in a usual run.
         """
-        least = hits(least)
+        least = hits(least, usual)
 
         def demand(test: Callable[_Given, None]) -> Callable[_Given, None]:
             @wraps(test)

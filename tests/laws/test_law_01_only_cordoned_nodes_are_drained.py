@@ -12,14 +12,14 @@ from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
 from tests.laws.hits import Hits
 from tests.support import strategies
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import look, starts_on_open_nodes
 
 ORDERS = Hits()
 
 
-@ORDERS.at_least(30)
-@settings(max_examples=examples(300))
+@ORDERS.at_least(30, QUARTER)
+@settings(max_examples=examples(300, QUARTER))
 @given(strategies.worlds(more=strategies.asking_nodes), strategies.policies(mode="Enforce"))
 def test_a_drain_is_only_ordered_for_a_node_that_is_cordoned_or_is_being_cordoned(
     world: World, policy: Settings
@@ -39,8 +39,8 @@ FAILED = Hits()
 FAILURES = (Conflict, NotFound, Unreachable, Forbidden)
 
 
-@FAILED.at_least(50)
-@settings(max_examples=examples(300))
+@FAILED.at_least(50, QUARTER)
+@settings(max_examples=examples(300, QUARTER))
 @given(
     strategies.worlds(more=strategies.asking_nodes),
     strategies.policies(mode="Enforce"),

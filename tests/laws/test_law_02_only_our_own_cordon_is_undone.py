@@ -16,14 +16,14 @@ from tests.laws.histories import History, small_world
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, RECORD
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import look
 
 UNDONE = Hits()
 
 
-@UNDONE.at_least(25)
-@settings(max_examples=examples(100))
+@UNDONE.at_least(25, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(strategies.worlds(more=strategies.ending_nodes), strategies.policies(), st.integers(0, 14))
 def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours(
     world: World, policy: Settings, later: int
@@ -45,8 +45,8 @@ def test_with_any_annotations_an_uncordon_undoes_only_what_the_record_calls_ours
 HANDLED = Hits()
 
 
-@HANDLED.at_least(40)
-@settings(max_examples=examples(60))
+@HANDLED.at_least(40, QUARTER)
+@settings(max_examples=examples(60, QUARTER))
 @given(strategies.policies(mode="Enforce"))
 def test_a_node_that_was_cordoned_before_us_is_cordoned_after_us(policy: Settings) -> None:
     history = History(small_world(), policy)

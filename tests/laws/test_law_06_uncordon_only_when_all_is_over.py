@@ -17,7 +17,7 @@ from tests.laws.histories import MAIN, History
 from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import carry_on, in_pool, look, world_of
 
 STARTED = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Started", "NotBefore": ""}
@@ -101,8 +101,8 @@ def _reported_and_restless(world: World, reported: set[str]) -> bool:
 OPENED = Hits()
 
 
-@OPENED.at_least(50)
-@settings(max_examples=examples(300))
+@OPENED.at_least(50, QUARTER)
+@settings(max_examples=examples(300, QUARTER))
 @given(
     st.sampled_from((0, 1, 2, 5)),
     st.lists(

@@ -23,7 +23,7 @@ from tests.laws.histories import MAIN
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, RECORD, REQUEST
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import look, world_of
 
 
@@ -34,8 +34,8 @@ def _plans(plan: Plan) -> list[NodePlan]:
 OTHERS = Hits()
 
 
-@OTHERS.at_least(50)
-@settings(max_examples=examples(250))
+@OTHERS.at_least(50, QUARTER)
+@settings(max_examples=examples(250, QUARTER))
 @given(
     strategies.worlds(most=3),
     strategies.policies(),
@@ -73,8 +73,8 @@ def test_a_broken_annotation_holds_its_own_node_and_changes_nothing_for_the_othe
 BESIDE = Hits()
 
 
-@BESIDE.at_least(40)
-@settings(max_examples=examples(100))
+@BESIDE.at_least(40, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(strategies.worlds(most=3), strategies.policies(), st.text(max_size=60))
 def test_an_unreadable_message_stops_nothing(world: World, policy: Settings, message: str) -> None:
     world.cluster.add_node(builders.node("z", conditions=(builders.condition(MAIN, "True", message),)))
@@ -87,8 +87,8 @@ def test_an_unreadable_message_stops_nothing(world: World, policy: Settings, mes
 REFUSED = Hits()
 
 
-@REFUSED.at_least(12)
-@settings(max_examples=examples(100))
+@REFUSED.at_least(12, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(
     strategies.worlds(most=4),
     strategies.policies(),

@@ -26,7 +26,7 @@ from tests.support.builders import IMDS, NOW, PREFIX, event, judged, minutes, no
 from tests.support.builders import REQUEST as ASKED
 from tests.support.builders import settings as policy_of
 from tests.support.fakes.imds import event as imds_event
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.strategies import rfc1123
 from tests.support.worlds import in_pool, look, world_of
 
@@ -46,8 +46,8 @@ def latest_start(policy: Settings, deadline: datetime, now: datetime) -> datetim
 STARTED = Hits()
 
 
-@STARTED.at_least(60)
-@settings(max_examples=examples(30))
+@STARTED.at_least(60, QUARTER)
+@settings(max_examples=examples(30, QUARTER))
 @given(st.lists(announced, min_size=1, max_size=5), st.sampled_from(TEXTS))
 def test_nothing_that_the_platform_ends_starts_before_its_hour(events: list[Announced], text: str) -> None:
     policy = policy_of(text)
@@ -68,8 +68,8 @@ CAN = ("replaced", "control plane", "no provider", "no pool", "out of order", "b
 ONLY_THE_PLATFORM = Hits()
 
 
-@ONLY_THE_PLATFORM.at_least(20)
-@settings(max_examples=examples(30))
+@ONLY_THE_PLATFORM.at_least(20, QUARTER)
+@settings(max_examples=examples(30, QUARTER))
 @given(
     st.sampled_from(WISHES),
     st.sampled_from(CAN),
@@ -178,8 +178,8 @@ OTHER_VM: dict[str, Callable[[Azure], None]] = {
 NO_OTHER_VM = Hits()
 
 
-@NO_OTHER_VM.at_least(40)
-@settings(max_examples=examples(30))
+@NO_OTHER_VM.at_least(40, QUARTER)
+@settings(max_examples=examples(30, QUARTER))
 @given(
     st.sampled_from(sorted(OTHER_VM)), st.booleans(), st.sampled_from((20, 90, 600)), st.sampled_from((2, 9))
 )

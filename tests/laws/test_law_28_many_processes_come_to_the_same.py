@@ -33,7 +33,7 @@ from tests.laws.histories import (
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import DRAIN_NOW, RECORD, REQUEST
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import carry_on
 
 if TYPE_CHECKING:
@@ -283,8 +283,8 @@ def test_the_next_attempt_counts_since_when_a_pod_is_denied_from_its_own_begin()
 SWEPT = Hits()
 
 
-@SWEPT.at_least(30)
-@settings(max_examples=examples(100))
+@SWEPT.at_least(30, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(policies, histories)
 def test_over_any_history_sweeps_come_to_what_one_process_comes_to(
     policy: Settings, steps: Happenings

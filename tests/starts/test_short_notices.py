@@ -19,7 +19,7 @@ from tests.laws.hits import Hits
 from tests.laws.test_law_14_the_forecast_comes_true import Announced, begin, run_on
 from tests.support import builders
 from tests.support.builders import NOW, minutes
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 
 EARLY = "\nevents: {Reboot: {start: Early}, Redeploy: {start: Early}}"
 BUDGETS = (
@@ -85,8 +85,8 @@ BETTER = Hits()
 
 
 @pytest.mark.heavy
-@BETTER.at_least(10)
-@settings(max_examples=examples(40))
+@BETTER.at_least(10, QUARTER)
+@settings(max_examples=examples(40, QUARTER))
 @given(
     st.lists(planned, min_size=1, max_size=4),
     st.lists(notices, min_size=1, max_size=3),
