@@ -18,6 +18,7 @@ from reconciler.model.record import State
 from reconciler.profiles.endings import ATTEMPTS, wanted_machines, why_never_replaced
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.situation import Offer, Request, Situation
+from reconciler.settings.replacing import replacing_of
 
 PAUSE = timedelta(minutes=2)
 """After the first request, and as much longer after each one: a pool takes a while to show its new count."""
@@ -52,7 +53,7 @@ def why_no_surge(situation: Situation) -> str:
 
 def wants_surge(situation: Situation) -> bool:
     """Whether the settings want one more machine before this one is deleted."""
-    wishes, machine = situation.settings.replace, situation.machine
+    wishes, machine = replacing_of(situation.settings), situation.machine
     if situation.state is not State.IN_MAINTENANCE:
         return wishes.surge
     lowered = machine is not None and machine.pool is not None and machine.pool.lowered_by_deletion
@@ -120,7 +121,7 @@ def replacement_ready(situation: Situation) -> CheckResult:
     """Pass when the drain need not wait: there is no surge, the replacement is Ready, or the time is up."""
     if situation.state is State.IN_MAINTENANCE:
         return passed()
-    if not situation.settings.replace.surge or not situation.replacing:
+    if not replacing_of(situation.settings).surge or not situation.replacing:
         return passed()
     refusal = why_no_surge(situation)
     if refusal:

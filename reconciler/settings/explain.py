@@ -23,6 +23,7 @@ from reconciler.settings.policies import (
     Treatment,
     UserInitiated,
 )
+from reconciler.settings.replacing import replacing_of
 from reconciler.settings.schema import Mode, Settings
 
 _MODES = {
@@ -189,7 +190,7 @@ def _start(policy: EventPolicy, settings: Settings) -> str:
         way = f"It starts early, also where it can't {what}: then the node is empty until the platform acts."
     else:
         way = "It starts late, because start is Late."
-    aks = policy.replace and not settings.replace.aks.cluster
+    aks = policy.replace and not replacing_of(settings).aks.cluster
     return f" {way} AKS agent pools are not replaced without replace.aks.cluster." if aks else f" {way}"
 
 

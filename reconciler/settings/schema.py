@@ -25,7 +25,7 @@ from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
 from reconciler.model.messages import MessageReceiver
 from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
-from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain, Replacing
+from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Text, Zone
 from reconciler.settings.mistakes import ChangedScalar, KeyWarning, Mistake, Mistakes
 from reconciler.settings.mistakes import Path as KeyPath
@@ -287,10 +287,6 @@ class Settings(Section):
     )
     drain: Drain = Field(default_factory=Drain, description="How nodes are drained.")
     uncordon: Uncordon = Field(default_factory=Uncordon, description="When a node is uncordoned.")
-    replace: Replacing = Field(
-        default_factory=Replacing,
-        description="How machines are replaced, with `replace: true`. See docs/replacing.md.",
-    )
     adopt: tuple[Adoptable, ...] = Field(
         default=(), description="Tools whose cordons are adopted. Default: none."
     )

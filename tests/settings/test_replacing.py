@@ -6,9 +6,9 @@ import pytest
 
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind
-from reconciler.settings.draining import PoolCount
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings
+from reconciler.settings.replacing import PoolCount, replacing_of
 from reconciler.settings.schema import Settings
 
 CLUSTER = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/shop"
@@ -23,8 +23,8 @@ def test_nothing_is_acknowledged_or_replaced_by_default() -> None:
 
     assert not chosen.replaces()
     assert not any(chosen.policies({}).of_kind(kind).acknowledge for kind in Kind)
-    assert (chosen.replace.surge, chosen.replace.aks.cluster) == (False, None)
-    assert chosen.replace.aks.count is PoolCount.RESTORE
+    assert (replacing_of(chosen).surge, replacing_of(chosen).aks.cluster) == (False, None)
+    assert replacing_of(chosen).aks.count is PoolCount.RESTORE
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_an_override_has_the_last_word() -> None:
 
 @pytest.mark.parametrize("cluster", [CLUSTER, CLUSTER.casefold()])
 def test_a_cluster_is_named_by_its_resource_id(cluster: str) -> None:
-    assert read(f"replace: {{aks: {{cluster: {cluster}}}}}").replace.aks.cluster == cluster
+    assert replacing_of(read(f"replace: {{aks: {{cluster: {cluster}}}}}")).aks.cluster == cluster
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from reconciler.features.machines.feature import PROVIDERS
 from reconciler.model.event import Kind
 from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
-from reconciler.settings.draining import PoolCount
 from reconciler.settings.load import parse_settings
+from reconciler.settings.replacing import PoolCount, replacing_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "replacing.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -22,9 +22,9 @@ def test_the_settings_of_the_page_are_good() -> None:
 
     assert kinds.policies({}).of_kind(Kind.REDEPLOY).replace
     assert kinds.replaces()
-    assert pools.replace.aks.cluster is not None
-    assert pools.replace.aks.count is PoolCount.RESTORE
-    assert surge.replace.surge
+    assert replacing_of(pools).aks.cluster is not None
+    assert replacing_of(pools).aks.count is PoolCount.RESTORE
+    assert replacing_of(surge).surge
     assert not surge.replaces()
 
 
