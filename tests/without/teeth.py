@@ -59,7 +59,7 @@ KNOWN: Mapping[str, Left] = {
     "features/esx": Left(words=2, tests=1, pointers=7),
     "features/kubernikus": Left(words=5),
     "sources/condition": Left(words=2, tests=3),
-    "sources/imds": Left(words=20, tests=2, pointers=11),
+    "sources/imds": Left(words=11, tests=2, pointers=11),
     "sources/request": Left(tests=1),
     "sources/named_condition": Left(settings=2, tests=2),
     "sources/arm": Left(words=2, tests=7),
