@@ -168,15 +168,6 @@ def test_a_pod_may_not_wait_on_a_node_that_is_lost_at_any_moment(
     assert order.options.waits.own.ends(timedelta()) == NOW + ends
 
 
-def test_a_pods_hook_holds_it_until_the_latest_start_for_the_first_of_two_dates() -> None:
-    events = tuple(known(not_before=NOW + minutes(left)) for left in (20, 600))
-    chosen = settings("events: {Reboot: {leadTime: 15m}}")
-    wait = drain_order(node(), events, NOW, chosen, snapshot()).options.waits.held
-
-    assert wait is not None
-    assert wait.deadline == NOW + minutes(5)
-
-
 @pytest.mark.parametrize(
     ("events", "expected"),
     [

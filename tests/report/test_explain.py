@@ -101,10 +101,6 @@ def test_mode_observe_is_what_keeps_a_drain_that_would_start_now() -> None:
         ("dismissed", "reconciler release a --prefix ours.example.com"),
         ("notClaimed", "reconciler release a --prefix ours.example.com"),
         ("recordReadable", "reconciler release a --prefix ours.example.com --reset"),
-        (
-            "preDrainHooksDone",
-            "a hook in an annotation can be removed: `kubectl annotate node a ours.example",
-        ),
     ],
 )
 def test_the_commands_work_with_another_prefix(code: str, command: str) -> None:

@@ -214,21 +214,6 @@ def test_an_approval_is_explained(missing: str, words: str) -> None:
     assert text.count(words) == 1
 
 
-def test_hooks_are_explained_without_the_url_of_a_webhook() -> None:
-    text = """hooks:
-  timeout: 15m
-  preDrain: [{name: leader, webhook: {url: 'https://example.com/SECRET'}, nodeSelector: {disk: local}}]
-  preUncordon: [{name: smoke, job: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}}]
-"""
-
-    assert explain_settings(parse_settings(text, "f")).partition("Hooks\n")[2] == (
-        "  pre-drain.leader (webhook) holds the drain, on nodes with disk=local.\n"
-        "  pre-uncordon.smoke (job) holds the uncordon.\n"
-        "  Each for 15m at most.\n"
-    )
-    assert "hold nothing" in explain_settings(parse_settings(text.replace("15m", "0s"), "f"))
-
-
 @pytest.mark.parametrize(
     ("schedule", "duration", "said"),
     [

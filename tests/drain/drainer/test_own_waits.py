@@ -265,37 +265,3 @@ def test_a_drain_by_hand_ignores_hooks() -> None:
     scene, _ = _hooked_scene()
 
     assert _drain(scene, DrainOptions()).run(60)["a"].phase is Phase.DRAINED
-
-
-def test_new_attempts_and_new_annotations_do_not_begin_the_wait_again() -> None:
-    world = world_of([builders.node("a", annotations={REQUEST: builders.DRAIN_NOW}), builders.node("b")])
-    pod = replace(builders.pod("web", "a"), annotations={HOOK: "team web"})
-    world.cluster.add_pod(pod)
-    policy = builders.settings("drain: {timeout: 4m}")
-    for step in range(1, 5):
-        look(world, policy)
-        carry_on(world)
-        assert world.cluster.pods_on("a")
-        world.cluster.add_pod(replace(pod, annotations={f"{PREFIX}/pre-drain.leader-{step}": "again"}))
-        world.advance(minutes(2))
-    assert world.cluster.pods_on("a")
-    look(world, policy)
-    world.advance(minutes(2))
-
-    assert world.now == NOW + LIMIT
-    assert not world.cluster.pods_on("a")
-
-
-def test_the_latest_start_ends_the_wait() -> None:
-    request = '{"kind":"Reboot","notBefore":"2026-11-21T12:18:00Z"}'
-    world = world_of([builders.node("a", annotations={REQUEST: request}), builders.node("b")])
-    world.cluster.add_pod(replace(builders.pod("web", "a"), annotations={HOOK: ""}))
-    policy = builders.settings("")
-    look(world, policy)
-    carry_on(world)
-    assert world.cluster.pods_on("a")
-    world.advance(minutes(3))
-    look(world, policy)
-    carry_on(world)
-
-    assert not world.cluster.pods_on("a")

@@ -7,6 +7,7 @@ import pytest
 from reconciler.features.hooks.settings import HOOKS
 from reconciler.model.errors import SettingsError
 from reconciler.model.steps import HeldStep
+from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings
 
 JOB = "job: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}"
@@ -52,3 +53,18 @@ def test_a_step_has_its_own_hooks_and_their_selectors_keep_their_labels() -> Non
     assert [one.name for one in found.of(HeldStep.POST_DRAIN)] == ["a"]
     assert found.of(HeldStep.PRE_DRAIN) == found.of(HeldStep.PRE_UNCORDON) == ()
     assert "disk" in settings.label_keys()
+
+
+def test_hooks_are_explained_without_the_url_of_a_webhook() -> None:
+    text = """hooks:
+  timeout: 15m
+  preDrain: [{name: leader, webhook: {url: 'https://example.com/SECRET'}, nodeSelector: {disk: local}}]
+  preUncordon: [{name: smoke, job: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}}]
+"""
+
+    assert explain_settings(parse_settings(text, "f")).partition("Hooks\n")[2] == (
+        "  pre-drain.leader (webhook) holds the drain, on nodes with disk=local.\n"
+        "  pre-uncordon.smoke (job) holds the uncordon.\n"
+        "  Each for 15m at most.\n"
+    )
+    assert "hold nothing" in explain_settings(parse_settings(text.replace("15m", "0s"), "f"))

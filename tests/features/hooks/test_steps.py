@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 
 from reconciler.features.hooks.hook import IN_RECORD, HookEnd, HookId, HookRecord
+from reconciler.model.keys import OwnKeys
 from reconciler.model.record import DrainRecord
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
@@ -16,6 +17,7 @@ from reconciler.passes.parts import Parts, Sources
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.report.explain import who_ends
 from tests.support.builders import NOW, PREFIX, ask, event, judged, minutes, node, read_of, record, situation
 
 ANSWERS: dict[str, Mapping[str, tuple[Situation, CheckResult]]] = {}
@@ -104,3 +106,9 @@ def test_hooks_in_a_record_that_cannot_be_read_hold_their_step(hooks: dict[str, 
 
     assert (answer.verdict is passed().verdict) is (not said)
     assert said in answer.reason
+
+
+def test_the_command_that_ends_a_hook_has_the_prefix_of_the_settings() -> None:
+    said = who_ends("preDrainHooksDone", "a", OwnKeys("ours.example.com"))
+
+    assert "a hook in an annotation can be removed: `kubectl annotate node a ours.example" in said
