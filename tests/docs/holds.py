@@ -50,8 +50,6 @@ from reconciler.report.kinds import hold_kinds
 from reconciler.report.text import shown
 from reconciler.run import examine, run_pass
 from reconciler.settings.load import parse_settings
-from reconciler.sources.arm.source import SELF_SERVICE
-from reconciler.sources.imds.feature import OFFER
 from tests.docs.situations import NODE, OTHER, SITUATIONS, WIDTH, announced, due, pod
 from tests.features.esx import test_power as power
 from tests.features.workflows import test_checks as workflow_checks
@@ -61,8 +59,6 @@ from tests.laws import test_law_19_profiles_share_a_node as profiles
 from tests.passes import test_what_a_rehearsal_may_not_see as rights
 from tests.profiles import test_checks as checks
 from tests.profiles import test_replacing as replacing
-from tests.sources.arm import test_offer as arm
-from tests.sources.imds import test_offer as imds
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, RECORD, minutes
 from tests.support.cases import machine
@@ -179,15 +175,21 @@ _HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
 )
 
 
-# What is offered is of plugins.
-_OFFERS: Mapping[str, Situation] = MappingProxyType(
-    {
+@cache
+def _offers() -> Mapping[str, Situation]:
+    """Return the situations of offers of plugins, which the tests of the core need not have."""
+    from reconciler.sources.arm.source import SELF_SERVICE
+    from reconciler.sources.imds.feature import OFFER
+    from tests.sources.arm import test_offer as arm
+    from tests.sources.imds import test_offer as imds
+
+    return {
         "offerDue": replace(imds.shared(imds.MAY_NOT), offers=(OFFER,)),
         "offerAnswered": replace(arm.azure(arm.performed(5)), offers=(SELF_SERVICE,)),
         "preparationDue": replace(replacing.surging(machine()), offers=(ONE_MORE,)),
         "offerRefused": replace(arm.azure(arm.performed(60, 3)), offers=(SELF_SERVICE,)),
     }
-)
+
 
 # The first answer of these types that is not passed is a rare one.
 _CASES = MappingProxyType({"approved": "nobody has", "anyLabel": "with its value"})
@@ -195,7 +197,7 @@ _CASES = MappingProxyType({"approved": "nobody has", "anyLabel": "with its value
 
 def example(code: str) -> str:
     """What the program prints of the hold or the check, and who can end it; a fact holds nothing."""
-    own = builders.ask(code, _OFFERS[code]).who if code in _OFFERS else ""
+    own = builders.ask(code, _offers()[code]).who if code in _offers() else ""
     who = f"ask: {who_ends(code, 'NODE', OwnKeys(), who=own)}" if hold_kinds()[code].who else ""
     return shown(filter(None, (f"{_said(code)}  [{code}]", who)), ZoneInfo("UTC"), WIDTH)
 
@@ -203,8 +205,8 @@ def example(code: str) -> str:
 def _said(code: str) -> str:
     if code in _HOLDS:
         return next(hold.reason for hold in _HOLDS[code]().holds if hold.code == code)
-    if code in _OFFERS:
-        return builders.ask(code, _OFFERS[code]).words
+    if code in _offers():
+        return builders.ask(code, _offers()[code]).words
     for hold in _of_situations():
         if hold.code == code:
             return hold.reason

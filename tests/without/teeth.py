@@ -57,12 +57,11 @@ KNOWN: Mapping[str, Left] = {
     "features/recordings": Left(pointers=2),
     "features/tracing": Left(pointers=2),
     "features/esx": Left(words=2, tests=1, pointers=7),
-    "features/kubernikus": Left(words=5),
     "sources/condition": Left(words=2, tests=3),
     "sources/imds": Left(words=11, tests=2, pointers=11),
     "sources/request": Left(tests=1),
     "sources/named_condition": Left(settings=2, tests=2),
-    "sources/arm": Left(words=2, tests=7),
+    "sources/arm": Left(words=2, tests=6),
     "sources/aws": Left(words=2, tests=5, pointers=5),
     ALL: Left(settings=3, words=65, tests=27, pointers=107),
 }
