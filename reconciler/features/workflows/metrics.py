@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from jobs.runtime.metrics import Family, Sample, Type
 from jobs.runtime.process import Observer, Passed
+from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.plan import Verdict
 
 
@@ -43,6 +44,8 @@ class Failures(Observer):
 
     def after(self, passed: Passed) -> None:
         """Count each workflow of each node: 1 if one of its checks has no answer in this pass."""
+        if not PROFILES.of(passed.settings).on:
+            return
         counts = Counter(self._counts)
         for node in passed.plan.nodes:
             for report in node.workflows:

@@ -15,7 +15,9 @@ def passed(*verdicts: Verdict) -> Passed:
     answers = tuple(CheckAnswer(f"check{n}", verdict, "why") for n, verdict in enumerate(verdicts))
     report = WorkflowReport("reboots", State.OPERATIONAL, State.OPERATIONAL, NOW, answers=answers)
     node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, workflows=(report,))
-    return Passed(Plan(NOW, "Enforce", nodes=(node,)), builders.settings())
+    return Passed(
+        Plan(NOW, "Enforce", nodes=(node,)), builders.settings("profiles: {profiles: [{name: reboots}]}")
+    )
 
 
 def test_a_pass_in_which_a_workflow_has_no_answer_counts_as_a_failure() -> None:
