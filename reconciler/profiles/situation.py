@@ -162,7 +162,7 @@ class Offer(Struct, frozen=True):
     - `refused` passes if the platform has not done what it was asked for, and is not asked again; None if
       the case does not end by that.
 
-    An offer that `prepares` is for what has to be there first. Nothing holds it, and may be due before
+    An offer that `prepares` is for what has to be there first. Nothing holds it, and it may be due before
     the drain, which then waits for its answer. What is asked twice must do no harm: a pass that is killed may
     have asked.
     """
