@@ -274,6 +274,19 @@ def test_another_process_knows_it_by_when_it_was_created() -> None:
     assert [one.because for one in found.kept] == [RETURNS_TOLERATING]
 
 
+@pytest.mark.parametrize(("created", "evictions"), [(-10, 1 + MOST_RETURNS), (10, MOST_RETURNS)])
+def test_a_pod_that_is_younger_than_the_drain_came_back(created: int, evictions: int) -> None:
+    """The process that evicted it died before it could say so."""
+    scene = _scene(tolerant=False)
+    (agent,) = (pod for pod in scene.there("a") if pod.name.startswith("agent"))
+    scene.change_pod(replace(agent, created=START + timedelta(seconds=created)))
+    scene.clock.advance(START + timedelta(minutes=1))
+    ended = Drive(scene).start("a", options=DrainOptions(comebacks=Comebacks(START))).run(120)["a"]
+
+    assert _agents(scene) == evictions
+    assert [one.because for one in ended.kept] == [RETURNS]
+
+
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("lives", [0.5, 1.0, 9.0])
 def test_however_many_processes_drain_the_node_a_pod_comes_back_as_often_as_for_one(

@@ -487,6 +487,9 @@ def test_our_own_node_goes_last() -> None:
     assert [one.node for one in plan.nodes] == ["b", "a"]
     assert plan_of(plan, "b").starts
     assert codes(plan_of(plan, "a")) == {"othersFirst"}
+    schedule = plan_of(plan, "a").schedule
+    assert schedule is not None
+    assert schedule.planned_start is None or schedule.planned_start > NOW
 
 
 def test_our_own_drain_waits_for_one_that_began_later() -> None:
