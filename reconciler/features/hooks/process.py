@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from jobs.runtime.process import PassPorts, Ports, Process
 from reconciler.features.hooks.hook import RUNNER, HookAnswer, HookKey, HookKind, HookRun
-from reconciler.features.hooks.settings import HOOKS
 from reconciler.model.errors import NotFound
 from reconciler.model.ports import RequestProgress
 
@@ -55,6 +54,8 @@ class SettingsHooks:
         return self.requests.progress() if "requests" in self.__dict__ else RequestProgress()
 
     def _hook(self, key: HookKey) -> ConfiguredHook:
+        from reconciler.features.hooks.settings import HOOKS
+
         found = (one for one in HOOKS.of(self._settings).of(key.id.step) if one.name == key.id.name)
         hook = next((one for one in found if one.kind is key.id.kind), None)
         if hook is None:
@@ -77,6 +78,9 @@ class SettingsHooks:
 
 
 def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
+    # A command without settings, such as a drain by hand, loads none.
+    from reconciler.features.hooks.settings import HOOKS
+
     def of(settings: Settings) -> PassPorts:
         if not HOOKS.of(settings).configured:
             return PassPorts()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from jobs.runtime.metrics import Family, Sample, Type
 from jobs.runtime.process import Observer, Passed
-from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.plan import Verdict
 
 
@@ -44,6 +43,9 @@ class Failures(Observer):
 
     def after(self, passed: Passed) -> None:
         """Count each workflow of each node: 1 if one of its checks has no answer in this pass."""
+        # A command without settings, such as a drain by hand, loads none.
+        from reconciler.features.workflows.settings import PROFILES
+
         if not PROFILES.of(passed.settings).on:
             return
         counts = Counter(self._counts)

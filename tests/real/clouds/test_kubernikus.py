@@ -10,6 +10,8 @@ from jobs.runtime.machines import MachineProviders
 from reconciler.features.kubernikus.client import Servers
 from reconciler.features.kubernikus.process import OPENSTACK
 from reconciler.features.kubernikus.settings import UPDATE_LABEL
+from reconciler.features.workflows.client import Client
+from reconciler.features.workflows.services import SERVICES
 from tests.features.kubernikus.kluster import PROFILES
 from tests.real.passes.scene import POOL, Scene
 from tests.support.fakes.openstack import FakeOpenStack
@@ -21,6 +23,7 @@ OLD = "v1.35.1"
 def cloud(scene: Scene) -> Iterator[FakeOpenStack]:
     scene.api.create_namespace("node-maintenance")
     scene.set(PROFILES)
+    scene.clients[SERVICES.name] = Client(scene.connection, lambda: None)
     with FakeOpenStack() as made:
         servers = Servers(lambda: made.access, lambda: None)
         scene.machines = MachineProviders({OPENSTACK: lambda: servers})

@@ -14,7 +14,7 @@ from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.reconcilers import LOCK
 from reconciler.model.plan import NodePlan
-from reconciler.model.ports import Machines, SourceClient, WritableOutside
+from reconciler.model.ports import Machines, WritableOutside
 from reconciler.model.scheduled_events import to_annotation
 from reconciler.model.snapshot import Self
 from reconciler.report.document import Report, to_report
@@ -121,7 +121,7 @@ class Scene:
         )
         self.notifier = KubernetesEvents(self.connection, guard=lambda: None)
         self.itself = Self()
-        self.clients: dict[str, SourceClient] = {}
+        self.clients: dict[str, Any] = {}
         self.machines: Machines | None = None
         self.plans: dict[str, NodePlan] = {}
         self._drainer: Drainer | None = None
