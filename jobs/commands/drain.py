@@ -224,8 +224,7 @@ class _Ledger:
             return read_holds(self.connection, self.target.namespace)
         except (Forbidden, Rejected, Unauthorized) as error:
             self._readable = False
-            why = f"needs {error.needs}" if error.needs else error
-            echo(f"warning: holds with --all and --pool are not known: {why}", err=True)
+            echo(f"warning: holds with --all and --pool are not known: {error.because}", err=True)
             return ()
 
 

@@ -96,7 +96,7 @@ def _explained(name: str, settings: Settings, target: Target) -> Explanation:
         try:
             events = events_of_pod(connection, namespace, pod_name)
         except ClusterError as error:
-            unseen = f"needs {error.needs}" if error.needs else str(error)
+            unseen = error.because
 
     snapshot = examination.snapshot
     past = past_of(examination, namespace, pod_name, events, unseen)

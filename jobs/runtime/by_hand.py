@@ -318,7 +318,7 @@ class EventsByHand:
             send(self._events)
         except ClusterError as error:
             self._events = None
-            because = f"needs {error.needs}" if error.needs else str(error)
+            because = error.because
             echo(f"warning: no Events are written ({because}); everything else goes on", err=True)
 
 

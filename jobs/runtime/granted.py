@@ -71,7 +71,7 @@ def missing_grants(connection: Connection, namespace: str, grants: Grants) -> It
             yield from _of_policy(policy, grants)
         yield from _of_leases(connection, _account(policy, namespace), grants)
     except ClusterError as error:
-        why = f"needs {error.needs}" if error.needs else str(error)
+        why = error.because
         yield f"the permissions in the cluster can't be compared with the settings: {why}"
 
 

@@ -82,11 +82,11 @@ class PodsAhead:
                 except Late:
                     break
                 except _FOR_ALL as error:
-                    later = f"its pods can't be read: {_words(error)}"
+                    later = f"its pods can't be read: {error.because}"
                     self._known |= dict.fromkeys(due[:AT_ONCE], _Known(now, problem=later))
                     break
                 except ClusterError as error:
-                    self._known[name] = _Known(now, problem=f"its pods can't be read: {_words(error)}")
+                    self._known[name] = _Known(now, problem=f"its pods can't be read: {error.because}")
                 except Exception as error:  # noqa: BLE001 - one node's data harms that node only
                     problem = internal(f"node {name}: its pods can't be read", error)
                     self._known[name] = _Known(now, problem=problem)
@@ -119,7 +119,7 @@ class PodsAhead:
             # The next pass asks again, and the former ones count until then.
             return
         except ClusterError as error:
-            why = _words(error)
+            why = error.because
         except Exception as error:  # noqa: BLE001 - without the budgets only the forecasts are unknown
             why = internal("PodDisruptionBudgets can't be read", error)
         else:
@@ -164,7 +164,3 @@ def _size(placement: Placement) -> int:
         *(text for one in placement.tolerations for text in (one.key, one.value)),
     )
     return len(placement.affinity) + len(texts) + sum(map(len, texts))
-
-
-def _words(error: ClusterError) -> str:
-    return f"needs {error.needs}" if error.needs else str(error)

@@ -68,7 +68,7 @@ def access_at(place: Place, connection: Connection) -> Access:
     except NotFound:
         raise ValueError(f"there is no Secret {place.namespace}/{place.secret}") from None
     except ClusterError as error:
-        raise ValueError(f"needs {error.needs}" if error.needs else str(error)) from error
+        raise ValueError(error.because) from error
     except OSError as error:
         raise ValueError(f"{place.file}: {error.strerror or type(error).__name__}") from error
 

@@ -92,6 +92,11 @@ class ClusterError(ReconcilerError):
         self.needs = needs
 
     @property
+    def because(self) -> str:
+        """Why, for people: the permission that is missing instead of the server's long message about it."""
+        return f"needs {self.needs}" if self.needs else str(self)
+
+    @property
     def temporary(self) -> bool:
         """Whether the same request may succeed a little later."""
         passing = isinstance(self, (Unreachable, Unauthorized, TooManyRequests, Conflict))

@@ -122,7 +122,7 @@ class Gaps(Struct):
     def note(self, what: str, error: ClusterError, follows: str) -> str:
         """Note a read that was refused; return why in one line, without the server's long answer."""
         self.missing(what, error.needs, follows, str(error))
-        return f"needs {error.needs}" if error.needs else str(error)
+        return error.because
 
     def missing(self, what: str, needs: str, follows: str, because: str) -> None:
         """Note what was not seen, once."""

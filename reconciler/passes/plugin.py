@@ -130,10 +130,12 @@ def readings_of(node: Node, sources: Iterable[Source], context: SourceContext) -
         of_source = source.read(node, context)
         if not source.reports_start:
             of_source = tuple(
-                replace(one, signals=tuple(replace(signal, reports_start=False) for signal in one.signals))
-                if one.signals
-                else one
-                for one in of_source
+                replace(
+                    reading, signals=tuple(replace(signal, reports_start=False) for signal in reading.signals)
+                )
+                if reading.signals
+                else reading
+                for reading in of_source
             )
         readings += of_source
     return tuple(readings)

@@ -161,7 +161,7 @@ def _words(error: Exception, place: CalendarPlace) -> str:
     if isinstance(error, NotFound):
         return f"there is no {place}"
     if isinstance(error, ClusterError):
-        return f"{place}: needs {error.needs}" if error.needs else f"{place}: {error}"
+        return f"{place}: {error.because}"
     if isinstance(error, OSError):
         return f"{place}: {error.strerror or error}"
     if not isinstance(error, ValueError):

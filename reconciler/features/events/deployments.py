@@ -76,7 +76,7 @@ class Deployments:
                 self._close(namespace, CLOSED_FOR)
                 if not self._warned:
                     self._warned = True
-                    because = f"needs {error.needs}" if error.needs else str(error)
+                    because = error.because
                     self._warn(
                         f"events about pods are on their ReplicaSets, not on the Deployments: {because}"
                     )

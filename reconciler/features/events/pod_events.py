@@ -326,7 +326,7 @@ class PodEvents:
             now = time.monotonic()
             self._refused = {name: at for name, at in self._refused.items() if at > now}
             if not self._refused:
-                because = f"needs {error.needs}" if error.needs else str(error)
+                because = error.because
                 self._warn(f"events about pods are not written in the namespace {namespace}: {because}")
             self._refused[namespace] = now + CLOSED_FOR
             self._queues.dropped += 1

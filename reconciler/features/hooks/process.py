@@ -56,8 +56,8 @@ class SettingsHooks:
     def _hook(self, key: HookKey) -> ConfiguredHook:
         from reconciler.features.hooks.settings import HOOKS
 
-        found = (one for one in HOOKS.of(self._settings).of(key.id.step) if one.name == key.id.name)
-        hook = next((one for one in found if one.kind is key.id.kind), None)
+        hooks = HOOKS.of(self._settings).of(key.id.step)
+        hook = next((hook for hook in hooks if (hook.name, hook.kind) == (key.id.name, key.id.kind)), None)
         if hook is None:
             raise NotFound(f"the settings have no hook {key.id} any more")
         return hook

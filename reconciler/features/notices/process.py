@@ -105,7 +105,7 @@ def _notes(reported: Reported) -> tuple[str, ...]:
         memory = NoticeMemory(reported.connection, reported.target.namespace, guard=lambda: None)
         known = from_text(memory.load())
     except (ClusterError, ValueError) as error:
-        why = f"needs {error.needs}" if isinstance(error, ClusterError) and error.needs else error
+        why = error.because if isinstance(error, ClusterError) else error
         return (f"notices: whether they can be sent is not known: {why}",)
     return failing(known, NOTIFY.of(settings), instances)
 

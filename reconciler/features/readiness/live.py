@@ -49,7 +49,7 @@ def for_page(read: Callable[[], Readiness]) -> KnownFindings:
     try:
         return KnownFindings(readiness_part(read()))
     except ClusterError as error:
-        why = f"needs {error.needs}" if error.needs else str(error)
+        why = error.because
     except Exception as error:  # noqa: BLE001 - the rest of the page must be whole
         why = f"internal error: {internal('readiness', error)}"
     return KnownFindings(note=f"Readiness can't be read: {why}.")

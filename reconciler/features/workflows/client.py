@@ -10,7 +10,7 @@ from reconciler.features.workflows.kubernikus import Kubernikus
 from reconciler.features.workflows.prometheus import Prometheus
 from reconciler.features.workflows.services import SPEC, STATUS, Hypervisor, HypervisorWrite, Value
 from reconciler.http.failures import decode_json
-from reconciler.http.retrying import Guard, read_only
+from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Connection, Request
 from reconciler.kubernetes.turns import Turns
@@ -49,7 +49,6 @@ class Client(Turns):
     def __init__(self, connection: Connection, guard: Guard | None) -> None:
         """Use this connection, and call the guard before each try of a write; without one it only reads."""
         super().__init__(connection, guard)
-        self._connection, self._guard = connection, guard or read_only
         self.prometheus, self.kubernikus = Prometheus(), Kubernikus(connection)
 
     def hypervisors(self) -> tuple[Hypervisor, ...] | None:
@@ -91,11 +90,11 @@ class Client(Turns):
             ) from error
 
 
-def _hypervisor(found: _Object) -> Hypervisor:
-    spec, status = _parts(found.spec), _parts(found.status)
+def _hypervisor(read: _Object) -> Hypervisor:
+    spec, status = _parts(read.spec), _parts(read.status)
     return Hypervisor(
-        found.metadata.name,
-        found.metadata.uid,
+        read.metadata.name,
+        read.metadata.uid,
         _values(spec, SPEC),
         _values(status, STATUS),
         _conditions(status),
@@ -121,7 +120,7 @@ def _value(body: msgspec.Raw, kind: Value) -> Value | None:
         if isinstance(kind, tuple):
             # Some versions of the operator have objects with a name in these lists.
             items = decode_json(list[str | _Named], body)[: limits.EVENTS + 1]
-            names = (one.name if isinstance(one, _Named) else one for one in items)
+            names = (item.name if isinstance(item, _Named) else item for item in items)
             return tuple(limits.text(name) for name in names)
         value = decode_json(type(kind), body)
     except _BROKEN:
@@ -133,7 +132,10 @@ def _conditions(parts: _Parts | None) -> dict[str, str] | None:
     if parts is None:
         return None
     try:
-        found = decode_json(list[_Condition], parts.get("conditions", msgspec.Raw(b"[]")))
+        conditions = decode_json(list[_Condition], parts.get("conditions", msgspec.Raw(b"[]")))
     except _BROKEN:
         return None
-    return {limits.text(one.type): limits.text(one.status, limits.NAME) for one in found[: limits.ENTRIES]}
+    return {
+        limits.text(condition.type): limits.text(condition.status, limits.NAME)
+        for condition in conditions[: limits.ENTRIES]
+    }

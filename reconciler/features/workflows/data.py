@@ -66,7 +66,9 @@ class WorkflowData(Struct, frozen=True):
         """The worst state of all profiles, operational without any."""
         order = list(State)
         return max(
-            (one.current for one in self.profiles.values()), key=order.index, default=State.OPERATIONAL
+            (profile.current for profile in self.profiles.values()),
+            key=order.index,
+            default=State.OPERATIONAL,
         )
 
 

@@ -160,11 +160,11 @@ def _hypervisors(outside: Outside) -> tuple[Mapping[str, Hypervisor], str]:
         return {}, _why(error, "the Hypervisors can't be read")
     if listed is None:
         return {}, "the cluster has no kind Hypervisor of kvm.cloud.sap/v1"
-    return {one.name: one for one in listed}, ""
+    return {hypervisor.name: hypervisor for hypervisor in listed}, ""
 
 
 def _why(error: Exception, what: str) -> str:
     """Return why something can't be read; `what` says what, for an error in this program."""
     if isinstance(error, ClusterError):
-        return f"needs {error.needs}" if error.needs else str(error)
+        return error.because
     return internal(what, error)

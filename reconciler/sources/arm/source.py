@@ -257,7 +257,7 @@ def _due(situation: Situation) -> CheckResult:
 def _why_not_due(situation: Situation) -> tuple[str, datetime | None]:
     """Return why not to ask Azure now, and until when. An empty reason: ask it."""
     record, now = situation.record, situation.now
-    offered = [one.after_drain.offered == AZURE for one in situation.judged if one.asks]
+    offered = [judged.after_drain.offered == AZURE for judged in situation.judged if judged.asks]
     if not any(offered):
         return "Azure offers no maintenance, or the settings do not use the offer", None
     if not all(offered):
@@ -320,7 +320,7 @@ def _refused(situation: Situation) -> CheckResult:
     asked, case = situation.record.asked_by(SELF_SERVICE.name), situation.case
     if asked is None or not case.present or case.unknown:
         return failed("nothing has failed")
-    if any(one.event.plan is None for one in case.present):
+    if any(judged.event.plan is None for judged in case.present):
         return failed("there is a current event, which holds the node")
     until = asked.last + PATIENCE
     if situation.now < until:

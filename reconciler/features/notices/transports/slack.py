@@ -194,7 +194,7 @@ class WorkflowThread:
         try:
             self._tools.threads.take_lease(LeaseTake(self._ref, thread, now, self._settings.period, seen))
         except ClusterError as error:
-            raise NotSent(f"the Lease {self._ref} can't be written: {_why(error)}") from error
+            raise NotSent(f"the Lease {self._ref} can't be written: {error.because}") from error
         self._begun = None
         return thread
 
@@ -202,7 +202,7 @@ class WorkflowThread:
         try:
             return self._tools.threads.lease(self._ref)
         except ClusterError as error:
-            raise NotSent(f"the Lease {self._ref} can't be read: {_why(error)}") from error
+            raise NotSent(f"the Lease {self._ref} can't be read: {error.because}") from error
 
     @property
     def _ref(self) -> LeaseRef:
@@ -224,7 +224,3 @@ def _lasts(seen: LeaseSeen, now: datetime) -> bool:
     if seen.renewed is None or seen.renewed > shifted(now, _AHEAD):
         return False
     return now <= shifted(seen.renewed, seen.duration)
-
-
-def _why(error: ClusterError) -> str:
-    return f"needs {error.needs}" if error.needs else str(error)
