@@ -59,8 +59,6 @@ def size(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test; the real API server is built on first use (5 minutes, with Go)."""
-    # Once, because each worker would compile all files of a fresh checkout, at the same time.
-    session.run(PYTHON, "-m", "pytest", "--collect-only", "-qq", "-m", "not tools", silent=True)
     session.run(PYTHON, "-m", "pytest", *PARALLEL, "-m", "not tools", *session.posargs)
 
 
