@@ -89,7 +89,7 @@ class PassLoop:
         ending: Ending,
         pause: Callable[[int], float] = pause_after,
         *,
-        timer: Callable[[Callable[[], object], float], PassTimer] = PassTimer,
+        timer: Callable[[Callable[[], object]], PassTimer] = PassTimer,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the function that runs one pass, and `every`, the longest seconds between two passes.
@@ -101,7 +101,7 @@ class PassLoop:
         self._run, self._failed = run, failed
         self._ending, self._pause, self._clock = ending, pause, clock
         self._due = threading.Event()
-        self._timer = timer(self._due.set, every)
+        self._timer = timer(self._due.set)
         self.watchdog = Watchdog(every, clock)
         """Whether the passes end, and work. Its `every` is the longest time between two of them."""
         self._thread: threading.Thread | None = None

@@ -16,6 +16,9 @@ from apscheduler.schedulers.background import BackgroundScheduler
 SET = 1.0
 """Seconds by which the wall clock differs from one look to the next at least if somebody has set it."""
 
+_NEVER = 5000
+"""Weeks, about a century."""
+
 
 class _SteadyJobs(MemoryJobStore):  # type: ignore[misc]  # APScheduler ships no types
     """Jobs whose moments move with the wall clock when somebody sets it.
@@ -45,10 +48,10 @@ class _SteadyJobs(MemoryJobStore):  # type: ignore[misc]  # APScheduler ships no
 
 
 class PassTimer:
-    """Rings at once, then on a schedule, unless it is asked for another moment. A ring must not block."""
+    """Rings at once, and then at each moment that it is asked for. A ring must not block."""
 
-    def __init__(self, ring: Callable[[], object], every: float) -> None:
-        """Call `ring` at least `every` seconds after the last ring, in a thread of the timer."""
+    def __init__(self, ring: Callable[[], object]) -> None:
+        """Call `ring` in a thread of the timer."""
         # It warns of every ring that is late.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         self._jobs = _SteadyJobs()
@@ -60,8 +63,9 @@ class PassTimer:
         )
         self._job = self._scheduler.add_job(
             ring,
+            # A job without a next moment is removed, so this one has one that never comes.
             "interval",
-            seconds=every,
+            weeks=_NEVER,
             next_run_time=self._jobs.moment(0.0),
             coalesce=True,
             misfire_grace_time=None,

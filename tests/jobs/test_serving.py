@@ -204,7 +204,7 @@ class HandTime:
 
     def _loop(self, run: Any, every: float, failed: Any, ending: Ending) -> PassLoop:
         clock = lambda: self._seconds  # noqa: E731
-        made = PassLoop(run, every, failed, ending, timer=lambda ring, every: self._timer, clock=clock)
+        made = PassLoop(run, every, failed, ending, timer=lambda ring: self._timer, clock=clock)
         self.loops.append(made)
         return made
 

@@ -44,12 +44,7 @@ class HandLoop:
         self._takes, self._again = takes, again
         self.timer = HandTimer(lambda: self.now)
         self.loop = PassLoop(
-            self._run,
-            every,
-            lambda *_: None,
-            Ending(),
-            timer=lambda ring, every: self.timer,
-            clock=lambda: self.now,
+            self._run, every, lambda *_: None, Ending(), timer=lambda ring: self.timer, clock=lambda: self.now
         )
         self._changes: list[tuple[float, Cause]] = []
         self._waiting: list[tuple[float, Cause]] = []
