@@ -111,7 +111,7 @@ def command(
     shown = Shown(seen.text, way.output, {}) if way.output in FORMS else _made(seen, way)
     if not way.out or STDOUT in way.out:
         shown.echo()
-    first = "".join(f"{line.text}\n" for line in shown.first)
+    first = "".join(f"{line.text}\n" for line in shown.first if not line.beside)
     form = FORMS.get(way.output)
     media_type = form.media_type if form is not None else MEDIA_TYPES.get(way.output, TEXT)
     deliver(way.out, f"{first}{shown.text}", media_type, target)

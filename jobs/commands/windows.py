@@ -58,12 +58,11 @@ def windows(policy: SettingsInUse, *, at: str | None, labels: tuple[str, ...], o
     except ValueError as error:
         raise SettingsError((f"--at: {error}",)) from error
     chosen = dict(label.partition("=")[::2] for label in labels) if labels else None
+    echo_lines(policy.first_lines(output))
     if for_programs(output):
         document = policy.named_in(windows_as_data(settings, moment, chosen))
-        policy.first_lines(output)
         echo_for_programs(json.dumps(document, indent=2), output)
     else:
-        echo_lines(policy.first_lines(output))
         echo(windows_as_text(settings, moment, chosen), nl=False)
         seen = screen(everything=True)
         look = Look(moment, settings.time_zone, seen.columns, seen.signs.cut)

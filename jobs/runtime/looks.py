@@ -38,10 +38,16 @@ def screen(*, everything: bool = False) -> Screen:
 
 
 def echo_lines(lines: Iterable[Line]) -> None:
-    """Print the lines to stdout; those with an alarm are red on a terminal that wants colours."""
+    """Print the lines, those with an alarm in red on a terminal that wants colours.
+
+    They go to stdout, and to stderr where they stand beside a document for programs.
+    """
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     encoding = sys.stdout.encoding or "utf-8"
     for line in lines:
+        if line.beside:
+            echo(line.text, err=True)
+            continue
         text = safe.line(line.text).encode(encoding, "backslashreplace").decode(encoding)
         click.echo(click.style(text, fg="red") if coloured and line.alarm else text, color=coloured)
 
@@ -140,7 +146,7 @@ class Shown(Struct, frozen=True):
     exit_code: int = 0
 
     def echo(self) -> None:
-        """Print it to stdout."""
+        """Print it to stdout, and to stderr what stands beside it."""
         echo_lines(self.first)
         if isinstance(self.text, str):
             echo_form(self.text, self.output)

@@ -198,13 +198,11 @@ class SettingsInUse(Struct, frozen=True):
         """Return what to print above a text for people, folded on a narrow terminal.
 
         They are, in red, why the settings are default ones, and who acts on the nodes `now` (aware) in which
-        cluster; only the cluster, if that was not read. That nobody acts comes first. What programs read
-        stays as it is. The line about the settings goes to stderr then.
+        cluster; only the cluster, if that was not read. That nobody acts comes first. Of a document for
+        programs, only the line about the settings is returned, and stands beside it.
         """
         if for_programs(output):
-            if self.defaults:
-                echo(self.defaults, err=True)
-            return ()
+            return (Line(self.defaults, beside=True),) if self.defaults else ()
         columns, acts = width(output), tuple[Line, ...]()
         parts = wrap(self.defaults, columns) if columns else [self.defaults] if self.defaults else []
         defaults = tuple(Line(part, alarm=True) for part in parts)

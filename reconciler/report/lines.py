@@ -54,10 +54,14 @@ class Screen(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """A line without its end; `alarm` asks a terminal with colours to show it in red."""
+    """A line without its end; `alarm` asks a terminal with colours to show it in red.
+
+    One that stands `beside` a document for programs goes to stderr, so that the document stays as it is.
+    """
 
     text: str = ""
     alarm: bool = False
+    beside: bool = False
 
 
 class Look(Struct, frozen=True):

@@ -136,11 +136,10 @@ def plan(
         policy = settings_to_show(config, target, datetime.now(UTC))
         ahead = look_ahead(policy.settings, target, until, chosen)
         document = policy.named_in(ahead_document(ahead))
-        # Of what is for programs, these lines go to stderr here.
         first = policy.first_lines(way.output, ahead.plan.reconciler, ahead.plan.now)
         if for_programs(way.output):
             text = machine_text(as_json(document), way.output)
-            return Shown(text, way.output, document, exit_code=policy.exit_code)
+            return Shown(text, way.output, document, first, policy.exit_code)
         room = screen(everything=way.everything or way.output == "wide")
         if room.lines is not None:
             room = replace(room, lines=max(room.lines - len(first), 1))
