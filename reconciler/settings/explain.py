@@ -46,6 +46,10 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     nodes = "All nodes" if settings.node_selector.selects_all else f"Nodes with {settings.node_selector}"
     yield f"{nodes} are managed, except those with the label {settings.keys.names.ignore}=true."
     yield f"Times are in {settings.time_zone.key}."
+    if settings.passes.every is not None:
+        yield f"A pass runs at least every {format_duration(settings.passes.every)}, and after each change."
+    elif settings.passes.cron is not None:
+        yield f"A pass runs at the times of the cron schedule {settings.passes.cron}, and after each change."
     foreign = [
         part for part in settings.of_features if part.form is not None and any(part.explained(settings))
     ]

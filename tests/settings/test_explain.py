@@ -118,6 +118,20 @@ def test_overrides_by_expressions_are_printed_too(selector: str, said: str) -> N
     assert said in explain_settings(settings)
 
 
+@pytest.mark.parametrize(
+    ("passes", "words"),
+    [
+        ("{every: 5m}", "A pass runs at least every 5m, and after each change."),
+        (
+            '{cron: "*/10 * * * *"}',
+            "A pass runs at the times of the cron schedule */10 * * * *, and after each change.",
+        ),
+    ],
+)
+def test_the_times_of_passes_are_explained(passes: str, words: str) -> None:
+    assert words in explain_settings(parse_settings(f"passes: {passes}", "f")).splitlines()
+
+
 def test_windows_for_a_machine() -> None:
     settings = parse_settings(EXAMPLE, "f")
     now = parse_at("2026-11-23T23:00", settings)
