@@ -167,35 +167,67 @@ class Opening(Struct, frozen=True):
         return f"{self.words}, which overrules: {self.overruled}" if self.overruled else self.words
 
 
+class SharedEvent(Struct, frozen=True):
+    """An event of several nodes that ends by us only once all of them are drained.
+
+    `id` is its ID (casefolded), `nodes` are the names of the nodes, sorted.
+    """
+
+    id: str
+    nodes: tuple[str, ...]
+
+
+class Ending(Struct, frozen=True):
+    """A way to end an event that the settings want: what is asked of a platform once the node is drained.
+
+    `offer` is the name of the offer by which that is asked, and `words` say how the event ends then, as a
+    sentence. `refused` says why it can't on this node, empty if it can; `until` is when this changes (UTC),
+    if that is known. `shared` are the events for which the platform waits for other nodes as well, and `want`
+    is the verb for what the settings of each of these nodes have to do with it.
+    """
+
+    offer: str
+    words: str
+    refused: str = ""
+    until: datetime | None = None
+    shared: tuple[SharedEvent, ...] = ()
+    want: str = ""
+
+
 class AfterDrain(Struct, frozen=True):
     """How an event ends once its node is drained.
 
-    The settings want that the event starts early, or a new machine, or accept that we start the platform's
-    maintenance: `offered` says in words who offers that, empty if nobody does. `refused` says why none of
-    that can be on this node, so that only the platform ends it; empty if one of it can, or if the settings
-    want none. `until` is when this changes (UTC), if that is known.
+    `endings` are the ways that the settings want; the first one is told. They may also accept that we start
+    maintenance which the platform has planned: `offered` says in words who offers that, empty if nobody does.
+    `refused` says why none of that can be on this node, so that only the platform ends it; empty if one of it
+    can, or if the settings want none.
     """
 
-    acknowledges: bool = False
-    replaces: bool = False
+    endings: tuple[Ending, ...] = ()
     offered: str = ""
     refused: str = ""
-    until: datetime | None = None
 
     @property
     def by_us(self) -> bool:
         """Whether we end it."""
-        return bool(self.acknowledges or self.replaces or self.offered) and not self.refused
+        return bool(self.endings or self.offered) and not self.refused
+
+    @property
+    def until(self) -> datetime | None:
+        """When this changes (UTC), None if that is not known."""
+        return min((ending.until for ending in self.endings if ending.until is not None), default=None)
+
+    def by(self, offer: str) -> bool:
+        """Whether the settings want that it ends by the offer of this name."""
+        return any(ending.offer == offer for ending in self.endings)
 
     @property
     def words(self) -> str:
         """How it ends, in words; empty if the settings leave it to the platform."""
         if self.refused:
             return f"only the platform ends it: {self.refused}"
-        if self.replaces:
-            return "once the node is drained, its machine is replaced"
-        if self.acknowledges:
-            return "once every VM of the event is drained, Azure is asked to start it"
+        if self.endings:
+            return self.endings[0].words
         return (
             f"once the node is drained, {self.offered} is asked to do its maintenance" if self.offered else ""
         )

@@ -120,10 +120,9 @@ Identified = Identity | MaintenanceEvent
 def same_event(one: Identified, two: Identified) -> bool:
     """Whether two identities of one node are the same event.
 
-    They are if they share an ID, without regard to case (IMDS writes upper-case GUIDs, Resource Graph
-    lower-case ones). Two IDs of one source are two events, because that source distinguishes them. Other
-    events are the same if kind (a Freeze may be a LiveMigration) and not_before (a minute either way, or
-    missing on one side) agree.
+    They are if they share an ID, without regard to case (Azure writes GUIDs in either case). Two IDs of one
+    source are two events, because that source distinguishes them. Other events are the same if kind (a
+    Freeze may be a LiveMigration) and not_before (a minute either way, or missing on one side) agree.
     """
     if one.condition or two.condition:
         return one.condition == two.condition

@@ -19,7 +19,6 @@ from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePlan, Transiti
 from reconciler.model.problems import Faults
 from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
-from reconciler.model.scheduled_events import vm_name
 from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
@@ -41,6 +40,7 @@ class PassContext(Struct, frozen=True, dict=True):
     those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
     another node, each with that node's name. `upgraded` are the agent pools with a node that AKS upgrades.
     `awaits` returns what a feature still waits for before it lets anything follow the drain of a node.
+    `vm_name` returns the name of a node's VM in signals, None if no source names it.
     """
 
     snapshot: Snapshot
@@ -53,6 +53,7 @@ class PassContext(Struct, frozen=True, dict=True):
     notice_names: frozenset[str] = frozenset()
     upgraded: frozenset[str] = frozenset()
     awaits: Callable[[NodeFacts, PassContext], str] = lambda _node, _context: ""
+    vm_name: Callable[[Node], str | None] = lambda _node: None
 
     @cached_property
     def second(self) -> datetime:
@@ -77,10 +78,10 @@ class PassContext(Struct, frozen=True, dict=True):
 
     @cached_property
     def vms(self) -> Mapping[str, Sequence[str]]:
-        """The nodes of each VM, by its name in scheduled events (casefolded)."""
+        """The nodes of each VM, by its name in signals (casefolded)."""
         names: dict[str, list[str]] = {}
         for node in self.snapshot.every_node():
-            vm = self.faults.of(node.name, "its VM is not known", partial(vm_name, node.provider_id), None)
+            vm = self.faults.of(node.name, "its VM is not known", partial(self.vm_name, node), None)
             if vm is not None:
                 names.setdefault(vm.casefold(), []).append(node.name)
         return names

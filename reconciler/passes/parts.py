@@ -32,6 +32,7 @@ from reconciler.passes.plugin import (
     Wants,
 )
 from reconciler.passes.polled import PolledSource
+from reconciler.profiles.endings import Ends
 from reconciler.profiles.replacing import REPLACING
 from reconciler.profiles.situation import Offer
 from reconciler.settings.schema import Settings
@@ -70,6 +71,11 @@ class Sources:
     def change_vms(self, settings: Settings) -> bool:
         """Whether the settings let any enabled source start something at a VM."""
         return any(source.changes_vms(settings) for source in self.switched_on(settings))
+
+    def vm_name(self, node: Node) -> str | None:
+        """Return the name of a node's VM in signals, None if no source names it."""
+        names = (source.vm_name(node) for source in self.all)
+        return next((name for name in names if name is not None), None)
 
     def wants(self, settings: Settings) -> Wants:
         """Return what all sources together read.
@@ -114,6 +120,11 @@ class Parts(Struct, frozen=True, dict=True):
         of_features = (offer for feature in self.features for offer in feature.offers)
         of_machines = REPLACING if any(feature.machine_of for feature in self.features) else ()
         return (*of_sources, *of_features, *of_machines)
+
+    @cached_property
+    def ends(self) -> tuple[Ends, ...]:
+        """The questions how an event ends. What features do is told before what is asked of clouds."""
+        return tuple(offer.ends for offer in reversed(self.offers) if offer.ends is not None)
 
     def wants(self, settings: Settings) -> Wants:
         """Return what sources and features read."""

@@ -115,6 +115,11 @@ class Source(Protocol):
         del settings
         return _NOTHING
 
+    def vm_name(self, node: Node) -> str | None:
+        """Return the name of the node's VM in `Signal.resources`; None if its signals name no VMs."""
+        del node
+        return None
+
     @abstractmethod
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return its readings of a node, none if it has nothing to do with the node.

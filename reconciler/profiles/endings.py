@@ -5,18 +5,16 @@ Only a case that we can end starts early: any other node would stand empty, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
-from reconciler.model import scheduled_events as imds
-from reconciler.model.event import MaintenanceEvent, Reading, Signal
+from reconciler.model.event import MaintenanceEvent, Reading
 from reconciler.model.limits import count_of
 from reconciler.model.machine import REPLACE, SURGE, Machine
-from reconciler.model.moments import to_text
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
-from reconciler.model.plan import AfterDrain
+from reconciler.model.plan import AfterDrain, Ending
 from reconciler.model.record import CaseRecord
 from reconciler.settings.policies import EventPolicy
 
@@ -24,22 +22,15 @@ ATTEMPTS = 5
 """Requests to change a pool for one node, of each sort: after so many without an effect, none has one."""
 
 
-ACKNOWLEDGE = "acknowledge"
-"""The name of the offer by which Azure is asked to start a scheduled event."""
-
-FOLLOWED = timedelta(minutes=30)
-"""So long after it was asked to start an event, Azure does not start it any more: usually it does at once."""
-
-
 class Means(Struct, frozen=True):
     """What a pass knows about a node by which its maintenance could end before the platform does it.
 
     `notice` says that a source of the node reports maintenance minutes before it begins. `machine` is None if
     no provider knows the node. `twin` names a node with the same providerID, empty if there is none. `vms`
-    returns the nodes of each VM, by its name in scheduled events (casefolded). `in_vain` says why Azure
-    would not be asked soon to start an event although this node is drained, by the ID of it (casefolded).
-    `spread` is how far another clock, which may be right, is ahead of the time of the pass: deadlines go by
-    that one.
+    returns the nodes of each VM, by its name in signals (casefolded). `in_vain` says for which shared events
+    a drain of this node would wait in vain for other nodes, and why, by the ID (casefolded). `spread` is how
+    far another clock, which may be right, is ahead of the time of the pass: deadlines go by that one. `ends`
+    are the questions how an event ends, one for each offer that can end one.
     """
 
     notice: bool = False
@@ -50,6 +41,11 @@ class Means(Struct, frozen=True):
     record: CaseRecord = CaseRecord()
     in_vain: Mapping[str, str] = field(default_factory=dict)
     spread: timedelta = timedelta()
+    ends: tuple[Ends, ...] = ()
+
+
+Ends = Callable[[MaintenanceEvent, EventPolicy, Node, Means, datetime], Ending | None]
+"""Returns how an offer ends an event of a node now (aware, UTC), None if the settings do not want that."""
 
 
 def after_drain(
@@ -59,23 +55,17 @@ def after_drain(
 
     `now` is aware, UTC.
     """
-    replaces = policy.replace or event.replaces
     plan = event.plan
     offered = plan.asks if plan is not None and plan.accept and plan.open_at(now) else ""
-    refusals: list[str] = []
-    if replaces:
-        refusals.append(_why_not_now(node, means))
-    asked = means.record.asked_by(ACKNOWLEDGE) if policy.acknowledge else None
-    follows = asked.last + FOLLOWED if asked is not None else None
-    until = follows if follows is not None and now < follows else None
-    if policy.acknowledge:
-        refusals.append(_why_not_acknowledged(event, means, now))
+    asked = (ends(event, policy, node, means, now) for ends in means.ends)
+    endings = tuple(ending for ending in asked if ending is not None)
+    refusals = [ending.refused for ending in endings]
     if offered:
         refusals.append(why_not_asked(offered, means.twin))
     refused = "; ".join(refusals) if all(refusals) else ""
     if refusals and not refused and any(old.matches(event) for old in means.record.late):
         refused = "this was tried, and did not end it"
-    return AfterDrain(policy.acknowledge, replaces, offered, refused, until)
+    return AfterDrain(endings, offered, refused)
 
 
 def is_control_plane(node: Node, machine: Machine | None) -> bool:
@@ -120,50 +110,6 @@ def why_never_replaced(node: Node, machine: Machine | None, twin: str, record: C
                 f"{count_of(surge.attempts, 'request')}"
             )
     return ""
-
-
-def _why_not_now(node: Node, means: Means) -> str:
-    """Return why the machine is not replaced, or, before the drain, why it is not yet known to be."""
-    refusal = why_never_replaced(node, means.machine, means.twin, means.record)
-    if refusal or means.record.drain is not None:
-        return refusal
-    # A drained node waits for its pool. One that is in service need not stand empty meanwhile.
-    machine = means.machine
-    return machine.pool.busy if machine is not None and machine.pool is not None else ""
-
-
-def _why_not_acknowledged(event: MaintenanceEvent, means: Means, now: datetime) -> str:
-    """Return why Azure can't be asked to start the event early, whatever is drained; empty if it can."""
-    asked = means.record.asked_by(ACKNOWLEDGE)
-    if asked is not None and now >= asked.last + FOLLOWED and not set(event.ids).isdisjoint(asked.events):
-        return f"Azure was asked to start it at {to_text(asked.last)}, and has not started it"
-    signals = signals_of(event, means.readings)
-    if not signals:
-        return "it can't be acknowledged: the node agent does not report it"
-    vms = sorted({name.strip().casefold() for signal in signals for name in signal.resources})
-    named = all(signal.resources for signal in signals)
-    refusals = (why_no_node(vm, means.vms().get(vm, ())) for vm in vms)
-    refusal = next(filter(None, refusals), "" if named else "it does not say which VMs it is about")
-    refusal = refusal or next((why for one in signals if (why := means.in_vain.get(one.id.casefold()))), "")
-    return f"it can't be acknowledged: {refusal}" if refusal else ""
-
-
-def signals_of(event: MaintenanceEvent, readings: Iterable[Reading]) -> list[Signal]:
-    """Return what Azure's scheduled events say about the event, each with an ID that can be acknowledged."""
-    return [
-        signal
-        for reading in readings
-        if reading.source == imds.SOURCE
-        for signal in reading.signals
-        if signal.id and signal.id in event.ids
-    ]
-
-
-def why_no_node(vm: str, names: Sequence[str]) -> str:
-    """Return why it is not known which node a VM of an event is; `names` are the nodes that have it."""
-    if not names:
-        return f"VM {vm} is not a node of this cluster"
-    return f"VM {vm} may be any of {', '.join(sorted(names))}" if len(names) > 1 else ""
 
 
 def why_not_asked(platform: str, twin: str) -> str:

@@ -41,7 +41,8 @@ def judge(
 ) -> JudgedEvent:
     """Return whether the event requires a drain of this node, whether it may start now, and why.
 
-    `now` is aware, UTC. `means` is what the pass knows about the node's own sources, machine and VM.
+    `now` is aware, UTC. `means` is what the pass knows about the node by which its
+    maintenance could end before the platform does it.
     """
     policies = settings.policies(node.labels)
     policy = policies[event.kind, event.condition]
@@ -84,7 +85,7 @@ def judge(
         )
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
     # An offer for a date that is weeks ahead is accepted only inside a window.
-    otherwise = after.by_us and (after.acknowledges or after.replaces)
+    otherwise = after.by_us and bool(after.endings)
     waits_for_window = taken and (
         event.not_before is None or now < start_times(event, policy, outlook, ends=otherwise).earliest
     )

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from reconciler.model.event import Kind, Status
+from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.holds import SETTINGS
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.machine import RAISE_POOL, REPLACE, REPLACE_MACHINE, SURGE, Remove, ScaleUp
 from reconciler.model.moments import to_text
-from reconciler.model.plan import JudgedEvent, Notice, NoticeType
+from reconciler.model.node import Node
+from reconciler.model.plan import Ending, JudgedEvent, Notice, NoticeType
 from reconciler.model.record import State
-from reconciler.profiles.endings import ATTEMPTS, wanted_machines, why_never_replaced
+from reconciler.profiles.endings import ATTEMPTS, Means, wanted_machines, why_never_replaced
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.situation import Offer, Request, Situation
+from reconciler.settings.policies import EventPolicy
 from reconciler.settings.replacing import replacing_of
 
 PAUSE = timedelta(minutes=2)
@@ -260,6 +262,21 @@ def surplus(situation: Situation) -> Notice | None:
     return Notice("MaintenanceSurplus", message, NoticeType.WARNING)
 
 
+def ends(
+    event: MaintenanceEvent, policy: EventPolicy, node: Node, means: Means, now: datetime
+) -> Ending | None:
+    """Return how an event ends whose machine is replaced; None if neither settings nor event want that."""
+    del now
+    if not (policy.replace or event.replaces):
+        return None
+    machine = means.machine
+    refused = why_never_replaced(node, machine, means.twin, means.record)
+    if not refused and means.record.drain is None and machine is not None and machine.pool is not None:
+        # A drained node waits for its pool. One that is in service need not stand empty meanwhile.
+        refused = machine.pool.busy
+    return Ending(REPLACE, "once the node is drained, its machine is replaced", refused)
+
+
 ONE_MORE = Offer(
     SURGE,
     "the machine provider",
@@ -281,6 +298,7 @@ DELETION = Offer(
     who=f"the owner of what the reason names; or {SETTINGS}: `replace` of the kind",
     answered=machine_stays,
     answers="the machine provider, which deletes the machine",
+    ends=ends,
 )
 
 REPLACING = (ONE_MORE, DELETION)

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, Wait, instructions_of
-from reconciler.model.machine import Machine
+from reconciler.model.machine import REPLACE, Machine
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import JudgedEvent, Notice
@@ -21,7 +21,7 @@ from reconciler.model.snapshot import Ledger
 from reconciler.model.tasks import Task
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView, covers, waits
-from reconciler.profiles.endings import is_control_plane
+from reconciler.profiles.endings import Ends, is_control_plane
 from reconciler.profiles.plugins import CheckResult, passed
 from reconciler.settings.schema import Settings
 from reconciler.starts.answer import StartAnswer
@@ -92,7 +92,7 @@ class Situation(Struct, frozen=True, dict=True):
 
         On a drained node, not those for which a drain may not begin yet.
         """
-        found = tuple(one for one in self.judged if one.asks and one.after_drain.replaces)
+        found = tuple(one for one in self.judged if one.asks and one.after_drain.by(REPLACE))
         if self.record.drain is not None:
             return tuple(one for one in found if not waits(self.record, one.event))
         starting = any(one.may_start for one in self.asking)
@@ -161,6 +161,8 @@ class Offer(Struct, frozen=True):
     - `left` returns an Event if somebody has to undo what was asked, because the case goes on without it.
     - `refused` passes if the platform has not done what it was asked for, and is not asked again; None if
       the case does not end by that.
+    - `ends` returns how it ends an event of a node; None if it ends none. A drain whose event ends by us may
+      start early.
 
     An offer that `prepares` is for what has to be there first. Nothing holds it, and it may be due before
     the drain, which then waits for its answer. What is asked twice must do no harm: a pass that is killed may
@@ -179,6 +181,7 @@ class Offer(Struct, frozen=True):
     left: Callable[[Situation], Notice | None] | None = None
     prepares: bool = False
     refused: Callable[[Situation], CheckResult] | None = None
+    ends: Ends | None = None
 
 
 Kept = TypeVar("Kept")

@@ -17,7 +17,6 @@ from reconciler.model.machine import OPENSHIFT_MACHINE
 from reconciler.model.moments import to_text
 from reconciler.model.node import AUTOSCALER_TAINT, CONTROL_PLANE_LABELS, Taint
 from reconciler.passes.assess import join
-from reconciler.profiles.endings import FOLLOWED
 from reconciler.settings.schema import Settings
 from tests.laws.azure import Azure
 from tests.laws.hits import Hits
@@ -257,42 +256,6 @@ def test_the_nodes_of_one_event_start_early_together_once_the_hold_of_one_ends(r
         history.wait(timedelta(days=3))
     history.go_on(passes=4)
     assert history.acknowledged() == {"n0": ["A1"], "n1": ["A1"]}
-
-
-def test_an_event_that_azure_was_asked_to_start_and_does_not_gives_its_place_on() -> None:
-    """And its next drain starts late. The record keeps the request, so it is the same in every process."""
-    policy = policy_of(SETTINGS)
-    history = Azure(world_of([on_vm(node(f"n{number}"), number) for number in range(3)]), policy)
-    when = NOW + timedelta(days=3)
-    history.events["A1"] = imds_event([vm_name(0)], "Reboot", event_id="A1", not_before=rfc1123(when))
-    history.go_on(passes=4)
-    assert history.acknowledged() == {"n0": ["A1"]}
-
-    history.wait(FOLLOWED - minutes(1))
-    history.go_on()
-    assert history.cluster.nodes["n0"].unschedulable
-    plan = history.look()[0]
-    assert plan.next_change is not None
-    assert plan.next_change <= NOW + FOLLOWED + minutes(1)
-    history.wait(minutes(2))
-    history.go_on()
-    ending = "only the platform ends it: Azure was asked to start it at "
-    assert any(ending in one.after_drain.words for one in plan_of(history.look()[0], "n0").events)
-    history.wait(policy.uncordon.settle + minutes(1))
-    history.go_on(passes=2)
-    assert not history.cluster.nodes["n0"].unschedulable
-    assert history.acknowledged() == {}
-    schedule = plan_of(history.look()[0], "n0").schedule
-    assert schedule is not None
-    assert schedule.planned_start == when - LEAD - AHEAD
-
-    history.wait(when - LEAD - AHEAD - history.now)
-    history.go_on(passes=4)
-    assert history.acknowledged() == {"n0": ["A1"]}
-    history.wait(FOLLOWED + policy.uncordon.settle + minutes(1))
-    history.go_on(passes=2)
-    # It is kept for the start that comes so soon.
-    assert history.cluster.nodes["n0"].unschedulable
 
 
 @pytest.mark.parametrize(("within", "may"), [(76, False), (75, True)])

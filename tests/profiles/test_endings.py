@@ -1,4 +1,4 @@
-"""Whether we can end the maintenance of a node: by its machine, its VM and the other VMs of the event."""
+"""Whether we can end the maintenance of a node: by its machine and its VM."""
 
 from __future__ import annotations
 
@@ -7,48 +7,21 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model import scheduled_events as imds
-from reconciler.model.event import Answer, Kind, PlatformPlan, Reading, Signal, Status
+from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.machine import Machine, MachineRef, Pool
 from reconciler.model.record import Asked, CaseRecord, DrainRecord
+from reconciler.model.values import replace
 from reconciler.profiles.endings import Means, after_drain
+from reconciler.profiles.replacing import ends
 from tests.support import builders
 from tests.support.builders import NOW, event, node
 from tests.support.cases import removed, surged
 
 REPLACES = builders.settings("events: {Redeploy: {replace: true}}").policies({}).of_kind(Kind.REDEPLOY)
-ACKNOWLEDGES = (
-    builders.settings("events: {Redeploy: {acknowledge: true}}").policies({}).of_kind(Kind.REDEPLOY)
-)
 PLAIN = builders.settings().policies({}).of_kind(Kind.REDEPLOY)
-SOON = event(Kind.REDEPLOY, not_before=NOW + timedelta(days=3), ids=("e-1",), sources=(imds.SOURCE,))
+SOON = event(Kind.REDEPLOY, not_before=NOW + timedelta(days=3))
 REF = MachineRef("a", "u", "OpenShift", "m")
 POOL = Pool("MachineSet", "np", wanted=3, ready=3)
-
-
-def _of_vms(*vms: str) -> tuple[Reading, ...]:
-    signal = Signal(imds.SOURCE, Kind.REDEPLOY, Status.SCHEDULED, id="e-1", resources=vms)
-    return (Reading(imds.SOURCE, Answer.EVENT, (signal,)),)
-
-
-@pytest.mark.parametrize(
-    ("readings", "because"),
-    [
-        (_of_vms("vm-a", "VM-b"), ""),
-        (_of_vms("vm-a", "vm-elsewhere"), "VM vm-elsewhere is not a node of this cluster"),
-        (_of_vms("vm-twice"), "VM vm-twice may be any of c, d"),
-        (_of_vms(), "it does not say which VMs it is about"),
-        ((), "the node agent does not report it"),
-    ],
-)
-def test_an_event_is_acknowledged_only_if_azure_takes_it_and_all_of_its_vms_are_nodes(
-    readings: tuple[Reading, ...], because: str
-) -> None:
-    means = Means(readings=readings, vms=lambda: {"vm-a": ["a"], "vm-b": ["b"], "vm-twice": ["d", "c"]})
-    after = after_drain(SOON, ACKNOWLEDGES, node(), means, NOW)
-
-    assert after.by_us is not bool(because)
-    assert because in after.refused
 
 
 @pytest.mark.parametrize(
@@ -79,7 +52,7 @@ def test_an_offer_that_can_t_be_taken_is_none(twin: str, because: str) -> None:
 def test_a_provider_that_did_not_do_it_is_not_waited_for(
     machine: Machine, asked: tuple[Asked, ...], because: str
 ) -> None:
-    means = Means(machine=machine, record=CaseRecord(drain=DrainRecord(NOW), asked=asked))
+    means = Means(ends=(ends,), machine=machine, record=CaseRecord(drain=DrainRecord(NOW), asked=asked))
     after = after_drain(SOON, REPLACES, node(), means, NOW)
 
     assert after.by_us is not bool(because)
@@ -88,7 +61,8 @@ def test_a_provider_that_did_not_do_it_is_not_waited_for(
 
 def test_a_busy_pool_is_waited_for_once_the_node_is_drained_and_not_before() -> None:
     busy = Machine(REF, pool=Pool("agent pool", "np", wanted=3, busy="np is Upgrading"))
+    means = Means(ends=(ends,), machine=busy)
 
-    assert after_drain(SOON, REPLACES, node(), Means(machine=busy), NOW).refused == "np is Upgrading"
-    drained = Means(machine=busy, record=CaseRecord(drain=DrainRecord(NOW)))
+    assert after_drain(SOON, REPLACES, node(), means, NOW).refused == "np is Upgrading"
+    drained = replace(means, record=CaseRecord(drain=DrainRecord(NOW)))
     assert after_drain(SOON, REPLACES, node(), drained, NOW).by_us

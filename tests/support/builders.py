@@ -439,7 +439,7 @@ def judged(
     notice: bool = False,
 ) -> JudgedEvent:
     """Judge an event on a node, a plain one by default."""
-    return judge(one, on or node(), chosen or settings(), remediator, now, Means(notice))
+    return judge(one, on or node(), chosen or settings(), remediator, now, Means(notice, ends=PARTS.ends))
 
 
 def situation(

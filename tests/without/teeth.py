@@ -58,12 +58,12 @@ KNOWN: Mapping[str, Left] = {
     "features/tracing": Left(pointers=2),
     "features/esx": Left(words=2, tests=1, pointers=7),
     "sources/condition": Left(words=2, tests=3),
-    "sources/imds": Left(words=11, tests=2, pointers=11),
+    "sources/imds": Left(words=6, tests=2, pointers=11),
     "sources/request": Left(tests=1),
     "sources/named_condition": Left(settings=2, tests=2),
     "sources/arm": Left(words=2, tests=6),
     "sources/aws": Left(words=2, tests=5, pointers=5),
-    ALL: Left(settings=3, words=65, tests=27, pointers=107),
+    ALL: Left(settings=3, words=64, tests=27, pointers=107),
 }
 
 

@@ -78,6 +78,7 @@ def decide(
         notice_names=sources.notice_names(settings),
         upgraded=upgraded_pools(snapshot.nodes, faults),
         awaits=parts.awaits,
+        vm_name=sources.vm_name,
     )
 
     # What is known of the nodes of `nodeSelector`, and of those with our record or hints, or an event of a

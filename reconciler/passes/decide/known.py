@@ -159,7 +159,7 @@ def look(
 ) -> NodeFacts | None:
     """Return what is known about a node, None if there is nothing to decide or report.
 
-    `in_vain` says of which events an acknowledgement would wait for other nodes, by ID (see `Means`).
+    `in_vain` says for which shared events its drain would wait in vain for other nodes, as in `Means`.
     """
     snapshot, settings, assessment = context.snapshot, context.settings, context.assessment.of(node.name)
     runs = bool(settings.profile_names) and settings.manages(node.labels)
@@ -182,6 +182,7 @@ def look(
         facts.case,
         in_vain,
         snapshot.disagreement.spread if snapshot.disagreement is not None else timedelta(),
+        parts.ends,
     )
     judged = tuple(
         judge(event, node, settings, snapshot.remediator, context.now, means) for event in assessment.events

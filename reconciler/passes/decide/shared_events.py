@@ -1,4 +1,4 @@
-"""Events of several VMs: Azure starts one early only once the nodes of all of them are drained.
+"""Shared events: a platform starts one early only once all of its nodes are drained.
 
 So a node of such an event begins early only together with the others. Where one of them begins much later, or
 not all of them fit the budget at a time, the others would stand empty until its date, and hold their places.
@@ -14,14 +14,13 @@ from msgspec import Struct
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import JudgedEvent
+from reconciler.model.plan import Ending, JudgedEvent
 from reconciler.model.snapshot import Resting
 from reconciler.model.values import replace
 from reconciler.passes.decide.known import look_safely
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
-from reconciler.profiles.endings import signals_of
 from reconciler.profiles.instructed import beside_other_vms
 from reconciler.starts.budget import OurPlace, count_places
 from reconciler.starts.times import NEAR, exempt_beside, first_allowed, start_times
@@ -46,14 +45,15 @@ def together(
 
     `selected` and `resting` are all that the budget counts, and `ours` hold a place because of us.
     """
-    # The nodes of each event that the settings acknowledge, by its ID (casefolded).
+    # The nodes of each shared event, by its ID, and how it ends.
     events: dict[str, set[str]] = {}
+    endings: dict[str, Ending] = {}
     for facts in seen:
-        for event in _acknowledged(facts):
-            for signal in signals_of(event.event, facts.assessment.readings):
-                vms = (context.vms.get(name.strip().casefold(), ()) for name in signal.resources)
-                names = {name for nodes in vms for name in nodes}
-                events.setdefault(signal.id.casefold(), {facts.name}).update(names)
+        for coming in _coming(facts):
+            for ending in coming.after_drain.endings:
+                for shared in ending.shared:
+                    events.setdefault(shared.id, {facts.name}).update(shared.nodes)
+                    endings[shared.id] = ending
     events = {id_: names for id_, names in events.items() if len(names) > 1}
     if not events:
         return seen
@@ -63,13 +63,15 @@ def together(
     in_vain: dict[str, dict[str, str]] = {}
     waits: dict[tuple[str, str], _Begin] = {}
     for id_, names in events.items():
-        begins = {name: _begin(by_name.get(name), name, id_, context) for name in names}
+        ending = endings[id_]
+        begins = {name: _begin(by_name.get(name), name, id_, ending, context) for name in names}
         in_order = sorted(names, key=lambda name: (begins[name].at, name))
         full = places.why_not_together([by_name[name].read for name in in_order if name in by_name], ours)
         for name in names & by_name.keys():
             last = begins[in_order[-1] if in_order[-1] != name else in_order[-2]]
             facts = by_name[name]
-            judged = next((one for one in _acknowledged(facts) if _has(one, id_)), None)
+            wanted = (event for event in _coming(facts) if event.after_drain.by(ending.offer))
+            judged = next((event for event in wanted if _has(event, id_)), None)
             if judged is None or (not full and last.at - NEAR <= begins[name].at):
                 continue
             covered = cases.covers(facts.case, judged.event)
@@ -81,17 +83,18 @@ def together(
     return tuple(_waiting(again.get(facts.name) or facts, waits, context) for facts in seen)
 
 
-def _acknowledged(facts: NodeFacts) -> list[JudgedEvent]:
+def _coming(facts: NodeFacts) -> list[JudgedEvent]:
+    """Return the events of a node that have not started; none of a node that must not be changed."""
     if facts.untouched is not None:
         return []
-    return [one for one in facts.current if one.after_drain.acknowledges and not one.event.started]
+    return [judged for judged in facts.current if not judged.event.started]
 
 
 def _has(judged: JudgedEvent, id_: str) -> bool:
     return id_ in map(str.casefold, judged.event.ids)
 
 
-def _begin(facts: NodeFacts | None, name: str, id_: str, context: PassContext) -> _Begin:
+def _begin(facts: NodeFacts | None, name: str, id_: str, ending: Ending, context: PassContext) -> _Begin:
     """Return when the drain of a node may begin for an event: FOREVER if nobody knows a moment."""
     if facts is None:
         return _Begin(FOREVER, f"node {name} does not report it")
@@ -102,8 +105,8 @@ def _begin(facts: NodeFacts | None, name: str, id_: str, context: PassContext) -
         known = any(id_ in map(str.casefold, old.ids) for old in cases.allowed(facts.case))
         drained = known and facts.case.drain is not None
         return _Begin(context.now if drained else FOREVER, f"node {name} does not report it")
-    if not judged.after_drain.acknowledges:
-        return _Begin(FOREVER, f"the settings of node {name} do not acknowledge it")
+    if not judged.after_drain.by(ending.offer):
+        return _Begin(FOREVER, f"the settings of node {name} do not {ending.want} it")
     if judged not in facts.current:
         return _Begin(FOREVER, f"node {name} is left alone: {cases.dismissed_words(facts.case, context.now)}")
     if cases.covers(facts.case, judged.event):

@@ -7,28 +7,40 @@ prevents it. Source: learn.microsoft.com, "Scheduled Events for Linux VMs", sect
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 
 from msgspec import Struct
 
 from reconciler.model import scheduled_events as imds
-from reconciler.model.event import Signal, Status
+from reconciler.model.event import MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.keys import keys_of
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
-from reconciler.model.plan import Notice
+from reconciler.model.plan import Ending, Notice, SharedEvent
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, NodeAfterPass, NodeSigns
 from reconciler.profiles import case as cases
-from reconciler.profiles.endings import ACKNOWLEDGE, why_no_node
+from reconciler.profiles.endings import Means
 from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation
+from reconciler.settings.policies import EventPolicy
 
 NAME = "imds"
 
+ACKNOWLEDGE = "acknowledge"
+"""The name of the offer by which Azure is asked to start a scheduled event."""
+
+FOLLOWED = timedelta(minutes=30)
+"""So long after it was asked to start an event, Azure does not start it any more: usually it does at once."""
+
 _NAMED_AT_MOST = 3
+
+
+_NAMELESS = "it does not say which VMs it is about"
 
 
 class Acknowledgement(Struct, frozen=True):
@@ -69,6 +81,59 @@ def _request(situation: Situation) -> Request:
     return Request(Notice("MaintenanceAcknowledged", message), events=ids)
 
 
+def ends(
+    event: MaintenanceEvent, policy: EventPolicy, node: Node, means: Means, now: datetime
+) -> Ending | None:
+    """Return how an event ends that the settings acknowledge; None for any other."""
+    del node
+    if not policy.acknowledge:
+        return None
+    asked = means.record.asked_by(ACKNOWLEDGE)
+    follows = asked.last + FOLLOWED if asked is not None else None
+    signals = [signal for reading in means.readings for signal in _with_id(reading) if signal.id in event.ids]
+    refused = ""
+    if asked is not None and now >= asked.last + FOLLOWED and not set(event.ids).isdisjoint(asked.events):
+        refused = f"Azure was asked to start it at {to_text(asked.last)}, and has not started it"
+    elif because := _why_never(signals, means):
+        refused = f"it can't be acknowledged: {because}"
+    return Ending(
+        ACKNOWLEDGE,
+        "once every VM of the event is drained, Azure is asked to start it",
+        refused,
+        follows if follows is not None and now < follows else None,
+        tuple(_shared(signal, means.vms()) for signal in signals),
+        want="acknowledge",
+    )
+
+
+def _why_never(signals: Sequence[Signal], means: Means) -> str:
+    """Return why Azure can't be asked to start an event early, whatever is drained; empty if it can."""
+    if not signals:
+        return "the node agent does not report it"
+    refusals = (why_no_node(vm, means.vms().get(vm, ())) for vm in _vms(signals))
+    if refusal := next(filter(None, refusals), ""):
+        return refusal
+    if not all(signal.resources for signal in signals):
+        return _NAMELESS
+    return next((why for signal in signals if (why := means.in_vain.get(signal.id.casefold()))), "")
+
+
+def _shared(signal: Signal, vms: Mapping[str, Sequence[str]]) -> SharedEvent:
+    nodes = {name for vm in _vms((signal,)) for name in vms.get(vm, ())}
+    return SharedEvent(signal.id.casefold(), tuple(sorted(nodes)))
+
+
+def _vms(signals: Iterable[Signal]) -> list[str]:
+    return sorted({name.strip().casefold() for signal in signals for name in signal.resources})
+
+
+def why_no_node(vm: str, names: Sequence[str]) -> str:
+    """Return why it is not known which node a VM of an event is; `names` are the nodes that have it."""
+    if not names:
+        return f"VM {vm} is not a node of this cluster"
+    return f"VM {vm} may be any of {', '.join(sorted(names))}" if len(names) > 1 else ""
+
+
 OFFER = Offer(
     ACKNOWLEDGE,
     "Azure",
@@ -76,6 +141,7 @@ OFFER = Offer(
     _request,
     who="whoever can drain the other nodes of the event: `reconciler report` says of each what it waits for",
     by_itself=True,
+    ends=ends,
 )
 
 
@@ -127,10 +193,10 @@ def _of_event(
     awaits: Callable[[NodeFacts], str],
 ) -> tuple[tuple[str, Acknowledgement], ...]:
     # Each VM reports the event; if the reports differ, every VM that any of them names counts.
-    vms = sorted({name.strip().casefold() for _, signal in pairs for name in signal.resources})
+    vms = _vms(signal for _, signal in pairs)
     reasons = [why for vm in vms if (why := _why_not(vm, by_vm.get(vm, []), by_name, pairs, awaits))]
     if not all(signal.resources for _, signal in pairs):
-        reasons.insert(0, "it does not say which VMs it is about")
+        reasons.insert(0, _NAMELESS)
     more = f" and {len(reasons) - _NAMED_AT_MOST} more" if len(reasons) > _NAMED_AT_MOST else ""
     refusal = "; ".join(reasons[:_NAMED_AT_MOST]) + more
     return tuple(
@@ -144,15 +210,20 @@ def _by_id(node: NodeFacts) -> tuple[tuple[str, Signal], ...]:
 
 def _signals(node: NodeFacts) -> Iterator[Signal]:
     for reading in node.assessment.readings:
-        if reading.source == imds.SOURCE:
-            yield from (signal for signal in reading.signals if signal.id)
+        yield from _with_id(reading)
+
+
+def _with_id(reading: Reading) -> Iterator[Signal]:
+    """Yield what a reading says of scheduled events that have an ID."""
+    if reading.source == imds.SOURCE:
+        yield from (signal for signal in reading.signals if signal.id)
 
 
 def _wants(node: NodeFacts, signal: Signal) -> bool:
     """Whether the settings acknowledge the event on this node. Only an event that has not started can be."""
     if signal.status is not Status.SCHEDULED:
         return False
-    return any(judged.after_drain.acknowledges and signal.id in judged.event.ids for judged in node.judged)
+    return any(judged.after_drain.by(ACKNOWLEDGE) and signal.id in judged.event.ids for judged in node.judged)
 
 
 def _why_not(

@@ -54,6 +54,10 @@ class PublishedEvents(Source):
         del settings
         return Wants(agents=True)
 
+    def vm_name(self, node: Node) -> str | None:
+        """Return the name in IMDS of the node's VM, None if it is not Azure's."""
+        return imds.vm_name(node.provider_id)
+
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return what IMDS reported, or why that is unknown; nothing for a node that needs no agent."""
         if node.runs_no_agent:
