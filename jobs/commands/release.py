@@ -31,7 +31,7 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
 from reconciler.model.writes import NAMES, MaintenanceWrite, NodeWrite, other_prefixes
-from reconciler.passes.plugin import NodeSigns
+from reconciler.passes.decision import NodeSigns
 from reconciler.passes.release import left_on, ours_on, why_left
 from reconciler.passes.release import release as released
 from reconciler.run import PARTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -21,15 +21,13 @@ from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
 from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
+from reconciler.passes.decision import CaseDecision
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.endings import wanted_machines
 from reconciler.profiles.situation import Situation
 from reconciler.settings.policies import NodePolicies
 from reconciler.settings.schema import Settings
 from reconciler.starts.budget import DisruptionBudget
-
-if TYPE_CHECKING:
-    from reconciler.passes.decide.decision import CaseDecision
 
 
 class PassContext(Struct, frozen=True, dict=True):

@@ -18,13 +18,12 @@ from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.record import KEYS
 from reconciler.model.values import replace
+from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import (
     Feature,
     Fleet,
     LabelsOf,
-    NodeAfterPass,
-    NodeSigns,
     ObjectChanges,
     Observed,
     ReadObjects,
@@ -202,9 +201,9 @@ class Parts(Struct, frozen=True, dict=True):
         """Whether the node has a sign of ours."""
         return any(feature.bears_signs(node, prefix) for feature in self.features if feature.bears_signs)
 
-    def signs(self, node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
+    def signs(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeSigns:
         """Return the changes of all signs on a node."""
-        return all_signs(feature.signs(node, standing, context) for feature in self.features if feature.signs)
+        return all_signs(feature.signs(decision, node, context) for feature in self.features if feature.signs)
 
     def outlived(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove what must not stay on a node that has left the fleet."""

@@ -19,16 +19,15 @@ from reconciler.model.holds import HoldKind
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
-from reconciler.model.plan import Hold, NodePlan, Notice
+from reconciler.model.plan import NodePlan
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps
-from reconciler.model.record import CaseRecord, Record, RecordPart, State
+from reconciler.model.record import Record, RecordPart
 from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
-from reconciler.model.tasks import Task
 from reconciler.model.writes import Publication
+from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Offer
 from reconciler.settings.schema import Settings
 
@@ -146,64 +145,6 @@ def readings_of(node: Node, sources: Iterable[Source], context: SourceContext) -
     return tuple(readings)
 
 
-class NodeAfterPass(Struct, frozen=True):
-    """A node after a pass: its record, the events of its case, its holds, its drain and its cordon.
-
-    `draining` says whether its drain continues. `of_features` is what features know of the node beside the
-    rest, by their names.
-    """
-
-    state: State
-    record: CaseRecord
-    case: CaseView
-    holds: tuple[Hold, ...] = ()
-    draining: bool = False
-    cordoned: bool = False
-    of_features: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def open(self) -> bool:
-        """Whether there is a case."""
-        return self.state is not State.OPERATIONAL
-
-    @property
-    def drained(self) -> bool:
-        """Whether all pods that had to go are gone."""
-        drain = self.record.drain
-        return self.state is State.IN_MAINTENANCE and drain is not None and drain.done is not None
-
-    @property
-    def started(self) -> bool:
-        """Whether the maintenance itself has begun.
-
-        If its source reports no start, it begins when the node is drained.
-        """
-        events = [judged.event for judged in self.case.present]
-        if any(event.started for event in events):
-            return True
-        return self.drained and bool(events) and not any(event.reports_start for event in events)
-
-
-class NodeSigns(Struct, frozen=True):
-    """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
-
-    None as a value removes the annotation or label. `tasks` are performed at the place of their kind, once
-    the patch is written. `holds` say what the feature waits for, and `notices` what it has done.
-    """
-
-    annotations: Mapping[str, str | None] = field(default_factory=dict)
-    writes: tuple[Publication, ...] = ()
-    labels: Mapping[str, str | None] = field(default_factory=dict)
-    tasks: tuple[Task, ...] = ()
-    holds: tuple[Hold, ...] = ()
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def any(self) -> bool:
-        """Whether anything changes on the node."""
-        return bool(self.annotations or self.writes or self.labels)
-
-
 class Observed(Struct, frozen=True):
     """What a pass has read before a feature reads more of some nodes; `now` is aware, UTC.
 
@@ -303,7 +244,7 @@ class Feature(Struct, frozen=True):
     decide: Deciding | None = None
     awaits: Callable[[NodeFacts, PassContext], str] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
-    signs: Callable[[Node, NodeAfterPass, PassContext], NodeSigns] | None = None
+    signs: Callable[[CaseDecision, NodeFacts, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None
     taken_back: Callable[[Node, str], NodeSigns] | None = None
     object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (

@@ -9,7 +9,7 @@ from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import PREFERENCE, Node
 from reconciler.model.record import Record, from_annotation
 from reconciler.model.writes import NodeWrite, node_write
-from reconciler.passes.plugin import NodeSigns
+from reconciler.passes.decision import NodeSigns
 
 _NO_SIGNS = NodeSigns()
 

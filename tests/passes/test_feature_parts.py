@@ -22,9 +22,10 @@ from reconciler.model.ports import Outside
 from reconciler.model.record import RecordPart
 from reconciler.model.tasks import Clients
 from reconciler.model.values import replace
-from reconciler.passes.node_facts import PassContext
+from reconciler.passes.decision import CaseDecision, NodeSigns
+from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.parts import check_record_parts
-from reconciler.passes.plugin import Feature, NodeAfterPass, NodeSigns, Observed, Wants
+from reconciler.passes.plugin import Feature, Observed, Wants
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -93,9 +94,9 @@ def read(outside: Outside, observed: Observed) -> Mapping[str, Any]:
     return {node.name: "heavy" for node in observed.nodes if node.name == name(0)}
 
 
-def signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
+def signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeSigns:
     weight = context.snapshot.for_settings.of_features["crane"].get(node.name)
-    if weight is None or MARK in node.annotations:
+    if weight is None or MARK in node.read.annotations:
         return NodeSigns()
     return NodeSigns(
         {MARK: weight},
@@ -159,8 +160,8 @@ def test_what_a_feature_does_before_the_patch_of_a_node_decides_about_the_patch(
     crane.error = error
     there.clients["crane"] = crane
 
-    def reserving(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
-        given = signs(node, standing, context)
+    def reserving(decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeSigns:
+        given = signs(decision, node, context)
         return replace(given, tasks=(Reserve(node.name), *given.tasks)) if given.tasks else given
 
     feature = Feature("crane", bears_signs=bears, observe=read, signs=reserving)
@@ -176,7 +177,7 @@ def test_what_a_feature_does_before_the_patch_of_a_node_decides_about_the_patch(
 def test_a_request_waits_where_the_process_has_no_client_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     there = world(2)
 
-    def lifting(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
+    def lifting(decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeSigns:
         return NodeSigns({MARK: "heavy"}, tasks=(Lift(node.name),))
 
     feature = Feature("crane", bears_signs=bears, signs=lifting)

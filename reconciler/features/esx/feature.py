@@ -43,17 +43,9 @@ from reconciler.model.record import State
 from reconciler.model.selector import VALUE
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
+from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import (
-    Deciding,
-    Feature,
-    Fleet,
-    LabelsOf,
-    NodeAfterPass,
-    NodeSigns,
-    Observed,
-    Wants,
-)
+from reconciler.passes.plugin import Deciding, Feature, Fleet, LabelsOf, Observed, Wants
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
@@ -141,7 +133,7 @@ class _Going(Struct, frozen=True):
     """One node with all that decides about its VM. `host` is None if it is not known."""
 
     node: Node
-    standing: NodeAfterPass
+    decision: CaseDecision
     context: PassContext
     host: HostState | None
     vm: Vm
@@ -183,27 +175,25 @@ def _notice(message: str, type_: NoticeType = NoticeType.NORMAL) -> Notice:
     return Notice("MaintenancePower", message, type_)
 
 
-def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
+def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeSigns:
     """Return what changes on the node, what is asked of its VM, and what that waits for."""
-    key, settings = context.keys.power, context.settings
-    done = power_of(node.annotations.get(key))
+    read, key, settings = node.read, context.keys.power, context.settings
+    done = power_of(read.annotations.get(key))
     if not POWER.of(settings).enabled:
-        return (
-            NodeSigns({key: None}) if done is not None and standing.state is State.OPERATIONAL else _NOTHING
-        )
-    host = HOSTS.host(node, context.snapshot.memories, context.now)
-    goes = _willing(node) and host is not None and host.label != NONE and _for_host(standing)
-    if not _initiated(node) and not goes and done is None:
+        return NodeSigns({key: None}) if done is not None and not decision.open else _NOTHING
+    host = HOSTS.host(read, context.snapshot.memories, context.now)
+    goes = _willing(read) and host is not None and host.label != NONE and _for_host(decision)
+    if not _initiated(read) and not goes and done is None:
         return _NOTHING
-    read = _vm_of(node, context)
-    if read.vm is None:
-        return _not_known(node, standing, context, read.problem)
-    going = _Going(node, standing, context, host, read.vm, done)
-    if not _initiated(node):
+    found = _vm_of(read, context)
+    if found.vm is None:
+        return _not_known(read, decision, context, found.problem)
+    going = _Going(read, decision, context, host, found.vm, done)
+    if not _initiated(read):
         return _begin(going, goes=goes)
-    if standing.state is State.OPERATIONAL and going.vm.state == ON:
-        return _over(node, context)
-    instructions = instructions_of(node, settings.keys.prefix, context.now, context.snapshot.ledger.holds)
+    if not decision.open and going.vm.state == ON:
+        return _over(read, context)
+    instructions = instructions_of(read, settings.keys.prefix, context.now, context.snapshot.ledger.holds)
     if instructions.hold is not None and instructions.hold.stops:
         return _NOTHING
     return _go_off(going) if going.busy else _come_back(going)
@@ -214,15 +204,15 @@ def _vm_of(node: Node, context: PassContext) -> NodeVm:
     return read.get(node.name, NodeVm(problem="it was not read"))
 
 
-def _for_host(standing: NodeAfterPass) -> bool:
+def _for_host(decision: CaseDecision) -> bool:
     """Whether the node is out of service because of its host."""
-    return standing.state is State.IN_MAINTENANCE and any(
-        VCENTER in event.sources for event in standing.record.events
+    return decision.state is State.IN_MAINTENANCE and any(
+        VCENTER in event.sources for event in decision.record.events
     )
 
 
-def _not_known(node: Node, standing: NodeAfterPass, context: PassContext, problem: str) -> NodeSigns:
-    if standing.state is State.OPERATIONAL and node.ready:
+def _not_known(node: Node, decision: CaseDecision, context: PassContext, problem: str) -> NodeSigns:
+    if not decision.open and node.ready:
         # It runs, whichever VM it is.
         return _over(node, context)
     reason = f"the power of its VM is not changed: {problem}"
@@ -236,7 +226,7 @@ def _over(node: Node, context: PassContext) -> NodeSigns:
 def _begin(going: _Going, *, goes: bool) -> NodeSigns:
     """Return the annotation of a node that goes off with its host; none for a VM that others switched off."""
     if going.done is not None:
-        if going.standing.state is State.OPERATIONAL:
+        if not going.decision.open:
             return NodeSigns(going.keep(None))
         reason = f"somebody removed the annotation {INITIATED}, so its VM is left as it is"
         return NodeSigns(holds=(going.hold(reason),))
@@ -258,10 +248,10 @@ def _go_off(going: _Going) -> NodeSigns:
         notices = () if done.asked is not None else (_notice(reason, NoticeType.WARNING),)
         kept = going.keep(replace(done, asked=done.asked or going.now))
         return NodeSigns(kept, holds=(going.hold(reason),), notices=notices)
-    standing = going.standing
-    waits = not _willing(going.node) or not standing.drained or not standing.cordoned
+    decision = going.decision
+    waits = not _willing(going.node) or not decision.drained or not decision.cordoned
     held = any(
-        hold.code in CHECKS and CHECKS[hold.code].type.step is HeldStep.POST_DRAIN for hold in standing.holds
+        hold.code in CHECKS and CHECKS[hold.code].type.step is HeldStep.POST_DRAIN for hold in decision.holds
     )
     if waits or held or going.vm.state != ON:
         return _NOTHING

@@ -37,7 +37,7 @@ from reconciler.model.ports import Outside
 from reconciler.model.record import ProfileRecord, State
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
-from reconciler.passes.decide.decision import CaseDecision
+from reconciler.passes.decision import CaseDecision
 from reconciler.passes.node_facts import Decider, DrainWait, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, Observed
 from reconciler.profiles.case import CaseView

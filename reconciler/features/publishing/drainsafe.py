@@ -10,7 +10,7 @@ from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.record import State
-from reconciler.passes.plugin import NodeAfterPass, NodeSigns
+from reconciler.passes.decision import CaseDecision, NodeSigns
 
 
 class Drainsafe(StrEnum):
@@ -39,9 +39,9 @@ def bears(node: Node, prefix: str) -> bool:
     return node.annotations.get(DRAINSAFE_OWNER) == prefix and DRAINSAFE_STATE in node.annotations
 
 
-def signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
+def signs(node: Node, decision: CaseDecision, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of the annotations."""
-    return NodeSigns(changes(node, standing, showing.prefix, wanted=Sign.DRAINSAFE in showing.signs))
+    return NodeSigns(changes(node, decision, showing.prefix, wanted=Sign.DRAINSAFE in showing.signs))
 
 
 def removed(node: Node, prefix: str) -> NodeSigns:
@@ -50,7 +50,7 @@ def removed(node: Node, prefix: str) -> NodeSigns:
     return NodeSigns(dict.fromkeys(sorted(DRAINSAFE_KEYS & node.annotations.keys())) if ours else {})
 
 
-def changes(node: Node, standing: NodeAfterPass, owner: str, *, wanted: bool) -> Mapping[str, str | None]:
+def changes(node: Node, decision: CaseDecision, owner: str, *, wanted: bool) -> Mapping[str, str | None]:
     """Return the changes of drainsafe's annotations; None removes one.
 
     They are ours if the owner annotation names us. Another owner's annotations are left alone, unless its
@@ -63,45 +63,45 @@ def changes(node: Node, standing: NodeAfterPass, owner: str, *, wanted: bool) ->
     before = have.get(DRAINSAFE_STATE)
     if not ours and before not in (None, Drainsafe.RUNNING.value):
         return {}
-    if not standing.open:
+    if not decision.open:
         if not ours:
             return {}
         annotations: dict[str, str | None] = {DRAINSAFE_STATE: Drainsafe.RUNNING.value, DRAINSAFE_TYPE: None}
     else:
-        value = value_of(standing, before if ours else None)
-        annotations = {DRAINSAFE_STATE: value.value, DRAINSAFE_TYPE: _type(standing), DRAINSAFE_OWNER: owner}
+        value = value_of(decision, before if ours else None)
+        annotations = {DRAINSAFE_STATE: value.value, DRAINSAFE_TYPE: _type(decision), DRAINSAFE_OWNER: owner}
     return {key: text for key, text in annotations.items() if have.get(key) != text}
 
 
-def value_of(standing: NodeAfterPass, before: str | None) -> Drainsafe:
+def value_of(decision: CaseDecision, before: str | None) -> Drainsafe:
     """Return the value for a node with a case, never one that comes before `before`.
 
     The only step back is a drain that a new event has started again: a node that is being drained is not
     drained.
     """
-    now = _value_now(standing)
+    now = _value_now(decision)
     shown = next((value for value in _ORDER if value.value == before), None)
     if shown is None or shown is Drainsafe.RUNNING:
         return now
     again = now in (Drainsafe.CORDONED, Drainsafe.DRAINING)
-    if again and shown in (Drainsafe.DRAINED, Drainsafe.STARTED) and standing.record.drain is not None:
+    if again and shown in (Drainsafe.DRAINED, Drainsafe.STARTED) and decision.record.drain is not None:
         return now
     return max(now, shown, key=_ORDER.index)
 
 
-def _value_now(standing: NodeAfterPass) -> Drainsafe:
-    if standing.state is State.REQUIRED:
-        waits_for = {hold.waits_for for hold in standing.holds}
+def _value_now(decision: CaseDecision) -> Drainsafe:
+    if decision.state is State.REQUIRED:
+        waits_for = {hold.waits_for for hold in decision.holds}
         if not waits_for or WaitsFor.PERMISSION in waits_for:
             return Drainsafe.SCHEDULED
         return Drainsafe.CORDONING if waits_for == {WaitsFor.TURN} else Drainsafe.APPROVED
-    if standing.drained:
-        return Drainsafe.STARTED if standing.started else Drainsafe.DRAINED
-    return Drainsafe.DRAINING if standing.draining else Drainsafe.CORDONED
+    if decision.drained:
+        return Drainsafe.STARTED if decision.started else Drainsafe.DRAINED
+    return Drainsafe.DRAINING if decision.drain is not None else Drainsafe.CORDONED
 
 
-def _type(standing: NodeAfterPass) -> str | None:
-    events = standing.record.events
+def _type(decision: CaseDecision) -> str | None:
+    events = decision.record.events
     if not events:
         return None
     worst = max(events, key=lambda one: one.kind.severity)

@@ -15,9 +15,10 @@ from reconciler.features.publishing.node_maintenances import object_changes, rea
 from reconciler.features.publishing.settings import HINTS, PUBLISH, EnabledSigns, Sign
 from reconciler.model.node import LIFECYCLE, Node
 from reconciler.model.problems import guarded
-from reconciler.passes.node_facts import PassContext
+from reconciler.passes.decision import CaseDecision, NodeSigns
+from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.parts import all_signs
-from reconciler.passes.plugin import Feature, NodeAfterPass, NodeSigns, Wants
+from reconciler.passes.plugin import Feature, Wants
 from reconciler.settings.schema import Settings
 
 
@@ -33,7 +34,7 @@ class NodePublisher(Struct, frozen=True):
 
     sign: Sign | None
     bears: Callable[[Node, str], bool]
-    signs: Callable[[Node, NodeAfterPass, EnabledSigns], NodeSigns]
+    signs: Callable[[Node, CaseDecision, EnabledSigns], NodeSigns]
     removed: Callable[[Node, str], NodeSigns]
     annotations: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
@@ -65,11 +66,11 @@ def bears_signs(node: Node, prefix: str) -> bool:
     return any(guarded("a sign can't be read", partial(one.bears, node, prefix), True)[0] for one in ON_NODES)
 
 
-def node_signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
+def node_signs(node: Node, decision: CaseDecision, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of all signs on a node."""
     return all_signs(
         [
-            guarded("a sign is not changed", partial(one.signs, node, standing, showing), _NO_SIGNS)[0]
+            guarded("a sign is not changed", partial(one.signs, node, decision, showing), _NO_SIGNS)[0]
             for one in ON_NODES
         ]
     )
@@ -89,10 +90,10 @@ def _reads(settings: Settings) -> Wants:
     )
 
 
-def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
+def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeSigns:
     settings = context.settings
     showing = EnabledSigns(PUBLISH.of(settings), settings.keys.prefix, context.now, HINTS.of(settings))
-    return node_signs(node, standing, showing)
+    return node_signs(node.read, decision, showing)
 
 
 FEATURE = Feature(

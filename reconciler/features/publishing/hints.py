@@ -10,23 +10,23 @@ from reconciler.model.keys import keys_of
 from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.writes import TaintWrite
-from reconciler.passes.plugin import NodeAfterPass, NodeSigns
+from reconciler.passes.decision import CaseDecision, NodeSigns
 
 ANY_MOMENT = "0"
 """The value of the label without a deadline: the node may have to be empty at any moment."""
 
 
-def signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
+def signs(node: Node, decision: CaseDecision, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of the hints.
 
     A node has them while its case has an event that requires a drain. If only an unreadable source may
     still report one, they stay as they are.
     """
     hints, prefix = showing.hints, showing.prefix
-    asking = [one for one in standing.case.present if one.asks] if standing.open else []
+    asking = [one for one in decision.view.present if one.asks] if decision.open else []
     if not asking:
         off = removed_hints(node, prefix)
-        hidden = standing.open and bool(standing.case.unknown)
+        hidden = decision.open and bool(decision.view.unknown)
         return NodeSigns(
             labels={} if hidden and hints.label else off.labels,
             writes=() if hidden and hints.taint else off.writes,

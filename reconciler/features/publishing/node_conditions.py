@@ -9,7 +9,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.writes import ConditionsWrite
-from reconciler.passes.plugin import NodeAfterPass, NodeSigns
+from reconciler.passes.decision import CaseDecision, NodeSigns
 
 OUR_REASONS = "NodeMaintenance"
 """The prefix of the reason of each of our conditions, because the API has no owner of a condition."""
@@ -21,9 +21,9 @@ def bears(node: Node, prefix: str) -> bool:
     return any(_is_ours(node.condition(kind)) for kind in LIFECYCLE)
 
 
-def signs(node: Node, standing: NodeAfterPass, showing: EnabledSigns) -> NodeSigns:
+def signs(node: Node, decision: CaseDecision, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of the conditions."""
-    write = changes(node, standing, showing.now, wanted=Sign.NODE_CONDITIONS in showing.signs)
+    write = changes(node, decision, showing.now, wanted=Sign.NODE_CONDITIONS in showing.signs)
     return NodeSigns(writes=(write,) if write is not None else ())
 
 
@@ -34,24 +34,24 @@ def removed(node: Node, prefix: str) -> NodeSigns:
     return NodeSigns(writes=(ConditionsWrite(node.name, node.uid, gone=kinds),) if kinds else ())
 
 
-def changes(node: Node, standing: NodeAfterPass, now: datetime, *, wanted: bool) -> ConditionsWrite | None:
+def changes(node: Node, decision: CaseDecision, now: datetime, *, wanted: bool) -> ConditionsWrite | None:
     """Return the changes of the node's lifecycle conditions, None if there are none.
 
     A node with a case has all four, a node without a case has none of ours. A condition that another tool has
     set to True belongs to that tool.
     """
     target: dict[str, Condition] = {}
-    if wanted and standing.open:
+    if wanted and decision.open:
         announced = []
-        for event in standing.record.events:
+        for event in decision.record.events:
             when = f" not before {to_text(event.not_before)}" if event.not_before else ""
             announced.append(f"{event.condition or event.kind.value}{when} ({', '.join(event.sources)})")
         events = "; ".join(announced)
         lifecycle = (
-            _planned(standing, events),
-            _in_progress(standing, events, node.condition(IN_PROGRESS)),
-            _draining(standing),
-            _drained(standing),
+            _planned(decision, events),
+            _in_progress(decision, events, node.condition(IN_PROGRESS)),
+            _draining(decision),
+            _drained(decision),
         )
         target = {condition.type: condition for condition in lifecycle}
     there = {each.type: each for each in reversed(node.conditions) if each.type in LIFECYCLE}
@@ -93,13 +93,13 @@ def _dated(wish: Condition, now: datetime, *, moved: bool) -> Condition:
     return Condition(wish.type, wish.status, wish.reason, wish.message, now, now if moved else None)
 
 
-def _lifecycle(node: Node, standing: NodeAfterPass) -> dict[str, Condition]:
-    events = "; ".join(_words(event) for event in standing.record.events)
+def _lifecycle(node: Node, decision: CaseDecision) -> dict[str, Condition]:
+    events = "; ".join(_words(event) for event in decision.record.events)
     found = (
-        _planned(standing, events),
-        _in_progress(standing, events, node.condition(IN_PROGRESS)),
-        _draining(standing),
-        _drained(standing),
+        _planned(decision, events),
+        _in_progress(decision, events, node.condition(IN_PROGRESS)),
+        _draining(decision),
+        _drained(decision),
     )
     return {one.type: one for one in found}
 
@@ -114,44 +114,44 @@ def _condition(kind: str, status: str, reason: str, message: str) -> Condition:
     return Condition(kind, status, f"{OUR_REASONS}{reason}", message)
 
 
-def _planned(standing: NodeAfterPass, events: str) -> Condition:
-    if standing.started:
+def _planned(decision: CaseDecision, events: str) -> Condition:
+    if decision.started:
         return _condition(PLANNED, "False", "Started", events)
-    if standing.case.present:
+    if decision.view.present:
         return _condition(PLANNED, "True", "Scheduled", events)
-    if standing.case.unknown:
-        return _condition(PLANNED, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
+    if decision.view.unknown:
+        return _condition(PLANNED, "Unknown", "SourceUnreadable", "; ".join(decision.view.unknown))
     return _condition(PLANNED, "False", "Gone", f"gone: {events}")
 
 
-def _in_progress(standing: NodeAfterPass, events: str, before: Condition | None) -> Condition:
-    if standing.started:
+def _in_progress(decision: CaseDecision, events: str, before: Condition | None) -> Condition:
+    if decision.started:
         return _condition(IN_PROGRESS, "True", "Started", events)
-    if standing.case.present:
+    if decision.view.present:
         return _condition(IN_PROGRESS, "False", "NotStarted", events)
-    if standing.case.unknown:
-        return _condition(IN_PROGRESS, "Unknown", "SourceUnreadable", "; ".join(standing.case.unknown))
+    if decision.view.unknown:
+        return _condition(IN_PROGRESS, "Unknown", "SourceUnreadable", "; ".join(decision.view.unknown))
     if before is not None and _is_ours(before) and before.status == "True":
         # The event is gone; the node must still prove that it is healthy.
         return _condition(IN_PROGRESS, "True", "Settling", f"gone: {events}")
     return _condition(IN_PROGRESS, "False", "Gone", f"gone: {events}")
 
 
-def _draining(standing: NodeAfterPass) -> Condition:
-    drain = standing.record.drain
-    if standing.state is not State.IN_MAINTENANCE:
+def _draining(decision: CaseDecision) -> Condition:
+    drain = decision.record.drain
+    if decision.state is not State.IN_MAINTENANCE:
         return _condition(DRAINING, "False", "NotBegun", "the drain has not begun")
     if drain is None:
         return _condition(DRAINING, "False", "NoDrain", "nothing asks for a drain")
-    if standing.drained:
+    if decision.drained:
         return _condition(DRAINING, "False", "Drained", "all pods that are to go have gone")
-    if standing.draining:
+    if decision.drain is not None:
         return _condition(DRAINING, "True", "Draining", f"since {to_text(drain.since)}")
     return _condition(DRAINING, "False", "DrainHeld", "begun, and held now")
 
 
-def _drained(standing: NodeAfterPass) -> Condition:
-    drain = standing.record.drain
-    if standing.drained and drain is not None and drain.done is not None:
+def _drained(decision: CaseDecision) -> Condition:
+    drain = decision.record.drain
+    if decision.drained and drain is not None and drain.done is not None:
         return _condition(DRAINED, "True", "Drained", f"since {to_text(drain.done)}")
     return _condition(DRAINED, "False", "NotDrained", "not drained")

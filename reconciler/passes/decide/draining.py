@@ -15,8 +15,8 @@ from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
-from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.facts import coming_to, pods_left, with_returns
+from reconciler.passes.decision import CaseDecision
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks.people import not_stopped

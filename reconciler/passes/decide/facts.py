@@ -30,7 +30,7 @@ from reconciler.model.record import (
 )
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
-from reconciler.passes.decide.decision import CaseDecision
+from reconciler.passes.decision import CaseDecision
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.profiles.orders import drain_options

@@ -16,14 +16,13 @@ from reconciler.model.record import CaseRecord, State
 from reconciler.model.snapshot import Replaced, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import node_write
-from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, running
 from reconciler.passes.decide.facts import pods_staying, tell, with_starts
 from reconciler.passes.decide.known import broken
 from reconciler.passes.decide.planned import hold, node_patch, node_plan, remembering, repeated, second_patch
+from reconciler.passes.decision import CaseDecision
 from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import NodeAfterPass
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
@@ -193,19 +192,11 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     tell(decision, node, context)
     for decider in progress.deciders:
         decider.tell(decision, node, context)
-    after = NodeAfterPass(
-        decision.state,
-        decision.record,
-        view,
-        decision.holds,
-        draining=decision.drain is not None,
-        # A cordon of this pass comes too late for what was drained before it.
-        cordoned=read.unschedulable and effects.node.unschedulable,
-        of_features=node.of_features,
-    )
-    signs = parts.signs(read, after, context)
+    # A cordon of this pass comes too late for what was drained before it.
+    decision.cordoned = read.unschedulable and effects.node.unschedulable
+    decision.signs = signs = parts.signs(decision, node, context)
     decision.holds = (*decision.holds, *signs.holds)
-    write = node_patch(node, effects.node, decision.record, signs, context)
+    write = node_patch(decision, node, effects.node, context)
     noted = second_patch(node, write, decision.noted, context) if decision.noted is not None else None
     beside = node.step.todo if node.step is not None else Actions()
     notices = (*effects.notices, *decision.notices, *signs.notices, *decision.news)

@@ -18,10 +18,9 @@ from reconciler.model.record import CaseRecord, Record, State, shown_labels, to_
 from reconciler.model.snapshot import NOT_WRITTEN, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
-from reconciler.passes.decide.decision import CaseDecision
 from reconciler.passes.decide.facts import left_by_case
+from reconciler.passes.decision import CaseDecision
 from reconciler.passes.node_facts import DEFAULT, FeatureStep, NodeFacts, PassContext
-from reconciler.passes.plugin import NodeSigns
 from reconciler.profiles import case as cases
 from reconciler.starts.budget import pool_of
 
@@ -100,14 +99,13 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
 
 
 def node_patch(
-    node: NodeFacts, after: Node, case: CaseRecord, signs: NodeSigns, context: PassContext
+    decision: CaseDecision, node: NodeFacts, after: Node, context: PassContext
 ) -> NodeWrite | None:
-    """Return the node's only patch, None if nothing changes.
+    """Return the node's only patch, None if nothing changes; `after` is the node as the triggers leave it.
 
-    `after` is the node as the triggers leave it, `case` the profile's data after this pass. The annotations
-    and labels in `signs` are for other tools, and part of the same patch.
+    The annotations and labels in `signs` of the decision are for other tools, and part of the same patch.
     """
-    read, keys = node.read, context.keys
+    read, keys, case, signs = node.read, context.keys, decision.record, decision.signs
     record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
     step = node.step or FeatureStep(read, node.record)
     labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, after.labels)}

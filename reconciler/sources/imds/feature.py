@@ -21,8 +21,9 @@ from reconciler.model.plan import Ending, Notice, SharedEvent
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
+from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
-from reconciler.passes.plugin import Deciding, Feature, NodeAfterPass, NodeSigns
+from reconciler.passes.plugin import Deciding, Feature
 from reconciler.profiles import case as cases
 from reconciler.profiles.endings import Means
 from reconciler.profiles.plugins import CheckResult, failed, passed
@@ -301,21 +302,21 @@ def _taken_back(node: Node, prefix: str) -> NodeSigns:
     return NodeSigns({key: None} if key in node.annotations else {})
 
 
-def _signs(node: Node, standing: NodeAfterPass, context: PassContext) -> NodeSigns:
+def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeSigns:
     """Return the change of the agent's annotation: the IDs that are acknowledged and still may be.
 
     An id is removed as soon as a node of the event is uncordoned, or the event has started. What was
     published about another VM is removed, too.
     """
-    events: Sequence[Acknowledgement] = standing.of_features.get(NAME, ())
+    events: Sequence[Acknowledgement] = node.of_features.get(NAME, ())
     may = {event.id for event in events if not event.refusal}
-    acknowledged = _acknowledged(standing.record)
-    ids = sorted(may & acknowledged) if standing.drained and standing.cordoned else []
+    acknowledged = _acknowledged(decision.record)
+    ids = sorted(may & acknowledged) if decision.drained and decision.cordoned else []
     text = imds.to_acknowledgement(ids) if ids else None
-    keys, changed = context.keys, dict[str, str | None]()
-    if node.annotations.get(keys.acknowledge) != text:
+    read, keys, changed = node.read, context.keys, dict[str, str | None]()
+    if read.annotations.get(keys.acknowledge) != text:
         changed[keys.acknowledge] = text
-    if imds.published(node.annotations.get(keys.imds, "")).is_of_another_vm(node.provider_id):
+    if imds.published(read.annotations.get(keys.imds, "")).is_of_another_vm(read.provider_id):
         changed[keys.imds] = None
     return NodeSigns(changed)
 

@@ -16,7 +16,8 @@ from reconciler.features.publishing.feature import (
 from reconciler.features.publishing.node_maintenances import SIGN, object_changes, read_objects
 from reconciler.features.publishing.settings import EnabledSigns, Sign
 from reconciler.model.errors import Forbidden
-from reconciler.passes.plugin import Fleet, NodeSigns, ObjectChanges
+from reconciler.passes.decision import NodeSigns
+from reconciler.passes.plugin import Fleet, ObjectChanges
 from reconciler.run import run_pass
 from reconciler.simulation.api import Call
 from reconciler.simulation.world import World
@@ -86,7 +87,7 @@ def test_a_cluster_without_the_kind_has_nothing_to_change() -> None:
 TOY = NodePublisher(
     Sign.DRAINSAFE,
     bears=lambda node, prefix: "toy.example/state" in node.annotations,
-    signs=lambda node, standing, showing: NodeSigns({"toy.example/state": standing.state.value}),
+    signs=lambda node, decision, showing: NodeSigns({"toy.example/state": decision.state.value}),
     removed=lambda node, prefix: NodeSigns({"toy.example/state": None}),
     annotations=frozenset({"toy.example/state"}),
 )

@@ -15,7 +15,7 @@ from reconciler.model.node import PREFERENCE, Node, Taint
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
-from reconciler.passes.plugin import NodeAfterPass, NodeSigns
+from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.release import release
 from reconciler.profiles.case import CaseView
 from reconciler.run import PARTS
@@ -39,8 +39,8 @@ def signs(
     node: Node, *events: JudgedEvent, unknown: tuple[str, ...] = (), hints: Hints = ON, open_: bool = True
 ) -> NodeSigns:
     state = State.REQUIRED if open_ else State.OPERATIONAL
-    standing = NodeAfterPass(state, CaseRecord(), CaseView(events, unknown))
-    return hints_of(node, standing, EnabledSigns((), PREFIX, NOW, hints))
+    decision = CaseDecision(state, CaseRecord(), view=CaseView(events, unknown))
+    return hints_of(node, decision, EnabledSigns((), PREFIX, NOW, hints))
 
 
 def marked(label: str = "1700000000") -> Node:

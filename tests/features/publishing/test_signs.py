@@ -25,12 +25,14 @@ from reconciler.model.event import Kind, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.record import CaseRecord, DrainRecord, State
+from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite
-from reconciler.passes.plugin import NodeAfterPass, NodeSigns
+from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.release import release
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
+from reconciler.profiles.orders import drain_order
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call, ProcessKilled
@@ -57,12 +59,13 @@ def standing(
     status: Status = Status.SCHEDULED,
     sources: tuple[str, ...] = ("imds",),
     kind: Kind = Kind.REBOOT,
-) -> NodeAfterPass:
+) -> CaseDecision:
     """A node with one event."""
     reported = builders.judged(builders.event(kind, status=status, sources=sources))
     record = replace(builders.record(state, events=(builders.known(kind, sources=sources),)), drain=drain)
     held = tuple(CHECKS[code].type.hold("a", code) for code in holds)
-    return NodeAfterPass(state, record, CaseView((reported,)), held, draining)
+    order = drain_order(builders.node(), (), NOW, builders.settings(), Snapshot(())) if draining else None
+    return CaseDecision(state, record, held, view=CaseView((reported,)), drain=order)
 
 
 def shown(node: Node) -> dict[str, str]:
@@ -91,14 +94,14 @@ def shown(node: Node) -> dict[str, str]:
         ),
     ],
 )
-def test_drainsafes_value_says_where_the_case_stands(stands: NodeAfterPass, value: str) -> None:
+def test_drainsafes_value_says_where_the_case_stands(stands: CaseDecision, value: str) -> None:
     assert value_of(stands, None).value == value
 
 
 def test_the_value_never_goes_back_except_for_a_drain_that_starts_again() -> None:
     closed_again = standing(State.REQUIRED, "windowOpen")
     held = standing(drain=UNDONE)
-    gone = replace(standing(drain=DONE), case=CaseView())
+    gone = replace(standing(drain=DONE), view=CaseView())
     again = standing(drain=UNDONE, draining=True)
 
     assert value_of(closed_again, "NodeCordoning") is Drainsafe.CORDONING
@@ -122,7 +125,7 @@ def test_the_type_is_imdss_own_word() -> None:
 def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
     theirs = builders.node(annotations={DRAINSAFE_STATE: "NodeDraining", DRAINSAFE_OWNER: "Drainsafe"})
     over = builders.node(annotations={DRAINSAFE_STATE: "NodeRunning", DRAINSAFE_OWNER: "Drainsafe"})
-    no_case = NodeAfterPass(State.OPERATIONAL, CaseRecord(), CaseView())
+    no_case = CaseDecision(State.OPERATIONAL, CaseRecord())
 
     assert drainsafe(theirs, standing(), PREFIX, wanted=True) == {}
     assert drainsafe(theirs, no_case, PREFIX, wanted=False) == {}
@@ -147,7 +150,7 @@ def test_what_is_another_owners_is_left_alone_until_its_node_runs() -> None:
         ),
     ],
 )
-def test_the_conditions_are_true_to_the_state(stands: NodeAfterPass, true: set[str]) -> None:
+def test_the_conditions_are_true_to_the_state(stands: CaseDecision, true: set[str]) -> None:
     write = lifecycle(builders.node(), stands, NOW, wanted=True)
 
     assert write is not None
@@ -157,7 +160,7 @@ def test_the_conditions_are_true_to_the_state(stands: NodeAfterPass, true: set[s
 
 
 def test_what_an_unreadable_source_reported_is_neither_planned_nor_gone() -> None:
-    blind = replace(standing(drain=DONE), case=CaseView(unknown=("imds reported Reboot and can't be read",)))
+    blind = replace(standing(drain=DONE), view=CaseView(unknown=("imds reported Reboot and can't be read",)))
     write = lifecycle(builders.node(), blind, NOW, wanted=True)
 
     assert write is not None
@@ -166,7 +169,7 @@ def test_what_an_unreadable_source_reported_is_neither_planned_nor_gone() -> Non
 
 
 def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
-    settling = replace(standing(drain=DONE), case=CaseView())
+    settling = replace(standing(drain=DONE), view=CaseView())
     before = Condition(IN_PROGRESS, "True", "NodeMaintenanceStarted", transition=NOW - minutes(9))
     begun = lifecycle(builders.node(conditions=(before,)), settling, NOW, wanted=True)
     never_begun = lifecycle(builders.node(), settling, NOW, wanted=True)
@@ -181,7 +184,7 @@ def test_maintenance_goes_on_while_the_node_settles_and_only_then() -> None:
 def test_a_condition_that_another_tool_sets_to_true_belongs_to_that_tool() -> None:
     theirs = Condition(DRAINED, "True", "KarpenterDrained")
     write = lifecycle(builders.node(conditions=(theirs,)), standing(), NOW, wanted=True)
-    no_case = NodeAfterPass(State.OPERATIONAL, CaseRecord(), CaseView())
+    no_case = CaseDecision(State.OPERATIONAL, CaseRecord())
 
     assert write is not None
     assert DRAINED not in {one.type for one in write.put}

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Struct, field
 
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.plan import CheckAnswer, Hold, Notice, Transition
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.tasks import Task
+from reconciler.model.writes import Publication
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.situation import Effects
+
+
+class NodeSigns(Struct, frozen=True):
+    """The changes on one node: annotations and labels, which are part of its patch, and separate writes.
+
+    None as a value removes the annotation or label. `tasks` are performed at the place of their kind, once
+    the patch is written. `holds` say what the feature waits for, and `notices` what it has done.
+    """
+
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+    writes: tuple[Publication, ...] = ()
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    tasks: tuple[Task, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changes on the node."""
+        return bool(self.annotations or self.writes or self.labels)
 
 
 class CaseDecision(Struct):
@@ -28,6 +51,9 @@ class CaseDecision(Struct):
     `pending` are Events about facts that the record had before, `news` those about new facts, and `notices`
     those about the drain. `noted` is the record once those about facts are sent, None if there are none,
     or if the case ends. `ended` is the case that ended with this pass.
+
+    `cordoned` says whether the node was cordoned before this pass, and stays so. `signs` are what features
+    change on it once all that is decided.
     """
 
     state: State
@@ -50,3 +76,27 @@ class CaseDecision(Struct):
     news: tuple[Notice, ...] = ()
     noted: CaseRecord | None = None
     ended: CaseRecord | None = None
+    signs: NodeSigns = NodeSigns()
+    cordoned: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether there is a case."""
+        return self.state is not State.OPERATIONAL
+
+    @property
+    def drained(self) -> bool:
+        """Whether all pods that had to go are gone."""
+        drain = self.record.drain
+        return self.state is State.IN_MAINTENANCE and drain is not None and drain.done is not None
+
+    @property
+    def started(self) -> bool:
+        """Whether the maintenance itself has begun.
+
+        If its source reports no start, it begins when the node is drained.
+        """
+        events = [judged.event for judged in self.view.present]
+        if any(event.started for event in events):
+            return True
+        return self.drained and bool(events) and not any(event.reports_start for event in events)
