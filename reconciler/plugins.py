@@ -33,6 +33,7 @@ VALUES = {
     "settings": "SECTIONS",
     "process": "PROCESS",
     "simulation": "SIMULATED",
+    "columns": "COLUMNS",
 }
 """The value in which the module of a stage says what it gives; for commands, the face has their names."""
 

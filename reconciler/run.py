@@ -30,6 +30,7 @@ from reconciler.passes.plugin import Feature, Source
 from reconciler.passes.preview import add_pods, preview
 from reconciler.passes.store import Store
 from reconciler.passes.unattended import unattended
+from reconciler.report.columns import columns
 from reconciler.report.kinds import action_kinds, hold_kinds
 from reconciler.settings.schema import Settings
 
@@ -46,10 +47,12 @@ _FEATURES: Mapping[str, Feature] = plugins.by_name(
 PARTS = Parts(Sources(*_SOURCES.values()), tuple(_FEATURES.values()))
 """Every source and every feature."""
 
-# Two kinds or parts of one name, or one that says nothing to people, are refused before the first pass.
+# Two kinds, parts or columns of one name, or one that says nothing to people, are refused before the first
+# pass.
 hold_kinds()
 action_kinds()
 check_record_parts()
+columns()
 
 AGAIN = 2
 """How often a pass decides again about nodes that others change between its read and its write."""

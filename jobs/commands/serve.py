@@ -474,11 +474,10 @@ class Serving:
         self._unguarded = tuple(node.node for node in plan.nodes if node.unguarded is not None)
         self._log.clocks(plan)
         for node in plan.nodes if not rehearsed else ():
-            for report in node.workflows:
+            for part in node.of_features.values():
                 # A step may follow at once. One that comes again and again waits, as any other cause.
-                if report.before is not report.after:
-                    after = f"{report.profile} of {node.node} is {report.after.value}"
-                    self._loop.wake(Cause(after, About.STEP))
+                for profile, state in part.moved.items():
+                    self._loop.wake(Cause(f"{profile} of {node.node} is {state.value}", About.STEP))
         if plan.next_change is None or plan.disagreement is None:
             return plan.next_change
         # The plan goes by the slowest clock, and this process does not.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -99,35 +99,6 @@ class Transition(Struct, frozen=True):
     def begins(self) -> bool:
         """Whether the node goes out of service with this step."""
         return self.after is State.IN_MAINTENANCE and self.before is not State.IN_MAINTENANCE
-
-
-class StepAnswer(Struct, frozen=True):
-    """One transition of a workflow out of the state of a node, and its answer.
-
-    `check` is its expression as the settings have it. `taken` is whether the node takes it in this pass.
-    """
-
-    next: State
-    check: str
-    verdict: Verdict
-    taken: bool = False
-
-
-class WorkflowReport(Struct, frozen=True):
-    """One workflow of a node: its state before and after the pass, and every answer.
-
-    `since` is when the state was entered (UTC). `waits` is why a chain of triggers can't go on, empty if none
-    has to wait. `logged` is whether a person wants all answers in the log.
-    """
-
-    profile: str
-    before: State
-    after: State
-    since: datetime
-    waits: str = ""
-    steps: tuple[StepAnswer, ...] = ()
-    answers: tuple[CheckAnswer, ...] = ()
-    logged: bool = False
 
 
 class NoticeType(StrEnum):
@@ -308,9 +279,9 @@ class Actions(Struct, frozen=True):
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
     because the case ends: such a write follows them. `notices` are sent after `write`, and `noted` then
     records that both were sent. `tasks` are performed at the place of their kind, before or after `write`.
-    `messages` of workflows are kept for delivery before `write`, which has the time. The next one is due at
-    `next_message` (UTC), None if none will be. `undone` is what did not stay of the same write in earlier
-    passes. `spaced`: the ledger has to note the start of the node before `write`.
+    `messages` of workflows are kept for delivery before `write`, which has the time. `undone` is what did not
+    stay of the same write in earlier passes. `spaced`: the ledger has to note the start of the node before
+    `write`.
     """
 
     write: NodeWrite | None = None
@@ -322,7 +293,6 @@ class Actions(Struct, frozen=True):
     pending: tuple[Notice, ...] = ()
     noted: NodeWrite | None = None
     messages: tuple[WorkflowMessage, ...] = ()
-    next_message: datetime | None = None
     undone: Undone | None = None
     spaced: bool = False
 
@@ -354,6 +324,33 @@ class DrainState(Struct, frozen=True):
     stays: str = ""
 
 
+class NodePart(Struct, frozen=True):
+    """What a feature says of a node in a plan. A subclass has the feature's values, which its columns show.
+
+    The core asks only what follows from it for passes and reports; by itself nothing does.
+    """
+
+    @property
+    def news(self) -> bool:
+        """Whether the report includes the node for that alone."""
+        return False
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, State]]:
+        """The state of each profile of the feature before and after the pass, by its name."""
+        return {}
+
+    @property
+    def moved(self) -> Mapping[str, State]:
+        """The profiles that the pass has moved, with the state of each after it. A pass moves each once."""
+        return {name: after for name, (before, after) in self.states.items() if before is not after}
+
+    def moments(self, now: datetime) -> Iterable[datetime]:
+        """Yield when it changes by time alone (UTC); `now` is aware."""
+        del now
+        return ()
+
+
 class PlannedNode(Struct, frozen=True):
     """Which node a plan is about; zone and pool are empty if they are not known."""
 
@@ -382,6 +379,7 @@ class NodePlan(PlannedNode, frozen=True):
     is the node's, empty in the plan of a node that no longer exists. `schedule` is when its drain is planned
     to start, None if it has no case. `struck` says that this pass has found out that the case is late or
     missed. `unguarded` is why nobody drains a node that needs it, or brings it back, None for any other.
+    `of_features` is what features say of it, by their names.
     """
 
     before: State
@@ -397,9 +395,9 @@ class NodePlan(PlannedNode, frozen=True):
     ended: CaseRecord | None = None
     uid: str = ""
     schedule: CaseSchedule | None = None
-    workflows: tuple[WorkflowReport, ...] = ()
     struck: bool = False
     unguarded: Unguarded | None = None
+    of_features: Mapping[str, NodePart] = field(default_factory=dict)
 
     @property
     def has_news(self) -> bool:

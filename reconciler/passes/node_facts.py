@@ -15,9 +15,9 @@ from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Machine, Vm, vm_of
 from reconciler.model.node import Node
-from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePlan, Transition, WorkflowReport
+from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePart, NodePlan, Transition
 from reconciler.model.problems import Faults
-from reconciler.model.record import CaseRecord, KnownEvent, Record, State
+from reconciler.model.record import CaseRecord, KnownEvent, Record, State, worst_of
 from reconciler.model.schedule import CaseSchedule, Urgency
 from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
@@ -97,25 +97,35 @@ class PassContext(Struct, frozen=True, dict=True):
 class FeatureStep(Struct, frozen=True):
     """The node and its record as a feature leaves them for the profile of platform events, and what follows.
 
-    `before` is the worst state that the node had for the feature. `annotations` are those that change beside
+    `annotations` are those that change beside
     the ones of `node`. `used` are the labels and annotations of the node that the feature read, as
     `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile of platform events has to wait
     for, empty if it need not. `order` is a drain that the feature waits for. `todo` are its notices, tasks
-    and messages. `readable` is False if its data can't be read: nothing about them is written then.
+    and messages. `shown_by` is the label that shows the worst state of the node, its case included, even if
+    that is operational; empty if none does. `of_features` is what it says of the node, under its name.
     """
 
     node: Node
     record: Record | None
-    before: State = State.OPERATIONAL
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     used: Mapping[str, str | None] = field(default_factory=dict)
     elsewhere: str = ""
     order: DrainOrder | None = None
-    reports: tuple[WorkflowReport, ...] = ()
     transitions: tuple[Transition, ...] = ()
     holds: tuple[Hold, ...] = ()
     todo: Actions = Actions()
-    readable: bool = True
+    shown_by: str = ""
+    of_features: Mapping[str, NodePart] = field(default_factory=dict)
+
+    @property
+    def before(self) -> State:
+        """The worst state that the node had for the feature."""
+        return worst_of(*(before for part in self.of_features.values() for before, _ in part.states.values()))
+
+    @property
+    def after(self) -> State:
+        """The worst state that the node has for the feature."""
+        return worst_of(*(after for part in self.of_features.values() for _, after in part.states.values()))
 
 
 DEFAULT = "default"

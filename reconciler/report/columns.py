@@ -1,23 +1,25 @@
 """What a report shows of a node: one table, from which the document, the text, Markdown and the log are made.
 
-To add a column, add an entry to COLUMNS (and a heading in `docs/output.md`).
+To add a column, add an entry to OF_THE_CORE (and a heading in `docs/output.md`). A feature has its columns in
+the list COLUMNS of its `columns.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any
 
 from msgspec import Struct, field
 
+from reconciler import plugins
 from reconciler.model.case_outcome import CaseOutcome
 from reconciler.model.event import Initiator
 from reconciler.model.instructions import Word
 from reconciler.model.limits import count_of
 from reconciler.model.outcome import ActionKind
-from reconciler.model.plan import JudgedEvent, NodePlan, WorkflowReport, actions
+from reconciler.model.plan import JudgedEvent, NodePlan, actions
 from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
@@ -90,7 +92,7 @@ class NodeReport(Struct, frozen=True, dict=True):
     @cached_property
     def document(self) -> Document:
         """The report as plain values."""
-        return {column.key: plain(column.value(self)) for column in COLUMNS}
+        return {column.key: plain(column.value(self)) for column in columns().values()}
 
 
 class Point(Struct, frozen=True):
@@ -123,6 +125,9 @@ class Column(Struct, frozen=True):
     `points` are list items of Markdown. `log` is the key of a field of the log,
     with the value or with `logged`; the log has a line for a node when one of them changes. What is not given
     is not shown there. People read the columns in the order of `place`; ties keep that of the document.
+
+    Each explanation of a node has the rows of an `explained` column, a whole one also those of `details`. The
+    column of a feature comes behind the one of the core with the key `after`, or at the end.
     """
 
     key: str
@@ -134,9 +139,12 @@ class Column(Struct, frozen=True):
     log: str = ""
     logged: Callable[[NodeReport], Any] | None = None
     place: int = 0
+    details: Callable[[NodeReport], Iterable[Row]] | None = None
+    explained: bool = False
+    after: str = ""
 
 
-def _texts(column: Column, label: str, texts: Texts, begin: str | None = None) -> Column:
+def with_texts(column: Column, label: str, texts: Texts, begin: str | None = None) -> Column:
     """Return the column with texts, each of which is a row with this label, and a list item of Markdown.
 
     `begin` is the beginning of the items, by default the label.
@@ -177,6 +185,12 @@ def _outcome(node: NodeReport) -> str | None:
     return node.outcome.result.value if node.outcome else None
 
 
+def more(values: Sequence[Any], most: int) -> Iterator[Row]:
+    """Yield the row that says how many of the values are left out of so many rows; none if they all fit."""
+    if len(values) > most:
+        yield "", f"and {len(values) - most} more; --output json has all"
+
+
 def action_row(label: str, kinds: Iterable[ActionKind]) -> Iterator[Row]:
     """Yield the row of these actions, if there are any."""
     if text := ", ".join(kind.words for kind in kinds):
@@ -194,20 +208,6 @@ def _happens(node: NodeReport, by: By) -> str:
             dict.fromkeys(kind_of_hold(hold.code, by_itself=hold.by_itself) for hold in node.plan.holds)
         )
     return f"{'would ' if by is By.NOBODY else ''}{', '.join(kind.name for kind in node.actions)}"
-
-
-def _workflows(node: NodeReport) -> Iterator[str]:
-    for report in node.plan.workflows:
-        moved = report.after if report.before is report.after else f"{report.before} → {report.after}"
-        waits = f", {report.waits}" if report.waits else ""
-        yield f"{report.profile}: {moved} since {moment_value(report.since)}{waits}"
-
-
-def _logged(report: WorkflowReport) -> Iterator[str]:
-    """Yield a workflow for the log, with all answers if a person wants them."""
-    yield f"{report.profile}: {report.after.value}"
-    for answer in report.answers if report.logged else ():
-        yield f"{report.profile}: {answer.name} {answer.verdict.value}: {answer.words}"
 
 
 def state_line(node: NodeReport, by: By) -> str:
@@ -344,7 +344,7 @@ def _points(rows: Rows, *labels: str) -> Points:
     )
 
 
-COLUMNS = (
+OF_THE_CORE = (
     Column("name", lambda node: node.name, cell=Cell("node", lambda node, _: node.name), place=FIRST),
     Column(
         "zone",
@@ -381,8 +381,8 @@ COLUMNS = (
         log="outcome",
         place=FIRST,
     ),
-    _texts(Column("facts", lambda node: node.outcome), "outcome", _facts),
-    _texts(
+    with_texts(Column("facts", lambda node: node.outcome), "outcome", _facts),
+    with_texts(
         Column(
             "unguarded",
             lambda node: node.plan.unguarded,
@@ -423,13 +423,13 @@ COLUMNS = (
         log="plannedStart",
         logged=_planned_start,
     ),
-    _texts(
+    with_texts(
         Column("instructions", lambda node: node.instructions, log="instructions", logged=_said),
         "person",
         _said,
         "",
     ),
-    _texts(
+    with_texts(
         Column(
             "transitions",
             lambda node: node.plan.transitions,
@@ -451,20 +451,14 @@ COLUMNS = (
         logged=lambda node: [f"{hold.code}: {hold.reason}" for hold in node.plan.holds],
     ),
     Column("checks", lambda node: node.plan.checks),
-    _texts(
-        Column(
-            "workflows",
-            lambda node: node.plan.workflows,
-            log="workflows",
-            logged=lambda node: [text for report in node.plan.workflows for text in _logged(report)],
-        ),
-        "workflow",
-        _workflows,
-        "workflow ",
+    with_texts(Column("unknown", _unknowns, log="unknown"), "unknown", _unknowns),
+    with_texts(Column("kept", lambda node: node.plan.draining.kept, place=LAST), "kept", _kept),
+    with_texts(
+        Column("stays", lambda node: node.plan.draining.stays or None, log="stays", explained=True),
+        "drain",
+        _stays,
+        "",
     ),
-    _texts(Column("unknown", _unknowns, log="unknown"), "unknown", _unknowns),
-    _texts(Column("kept", lambda node: node.plan.draining.kept, place=LAST), "kept", _kept),
-    _texts(Column("stays", lambda node: node.plan.draining.stays or None, log="stays"), "drain", _stays, ""),
     Column("drain", lambda node: node.plan.draining.progress, rows=_drain_rows),
     Column(
         "preview",
@@ -475,10 +469,34 @@ COLUMNS = (
         place=LAST,
     ),
 )
-"""The columns in the order of the document."""
+"""The columns of the core in the order of the document."""
 
-FOR_PEOPLE = tuple(sorted(COLUMNS, key=lambda column: column.place))
-"""The columns in the order in which people read them."""
+
+@cache
+def columns() -> Mapping[str, Column]:
+    """Return every column by its key, in the order of the document.
+
+    Raises ValueError, which names the file, if a column comes behind one that there is not, and both files if
+    two have one key, or one name in the log.
+    """
+    core = ("reconciler/report/columns.py", OF_THE_CORE)
+    brought = [(plugins.file_of(module), module.COLUMNS) for module in plugins.modules("columns")]
+    known = plugins.by_name("column", (core, *brought), lambda column: column.key)
+    logged = [(file, [column.log for column in given if column.log]) for file, given in (core, *brought)]
+    plugins.by_name("field of the log", logged, str)
+    order = [column.key for column in OF_THE_CORE]
+    for file, given in brought:
+        for column in given:
+            if column.after and column.after not in order:
+                raise ValueError(f"{file}: the column {column.key} is after {column.after}: no such column")
+            order.insert(order.index(column.after) + 1 if column.after else len(order), column.key)
+    return {key: known[key] for key in order}
+
+
+@cache
+def for_people() -> tuple[Column, ...]:
+    """Return the columns in the order in which people read them."""
+    return tuple(sorted(columns().values(), key=lambda column: column.place))
 
 
 def log_fields(node: NodePlan) -> dict[str, Any]:
@@ -486,6 +504,6 @@ def log_fields(node: NodePlan) -> dict[str, Any]:
     report = NodeReport.of(node)
     return {
         column.log: column.logged(report) if column.logged is not None else plain(column.value(report))
-        for column in FOR_PEOPLE
+        for column in for_people()
         if column.log
     }

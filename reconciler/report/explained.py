@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -28,7 +27,7 @@ from reconciler.model.problems import BUDGETS
 from reconciler.model.record import DrainRecord, State
 from reconciler.model.unguarded import UnguardedWhy
 from reconciler.report.acting import By, carried_out
-from reconciler.report.columns import FOR_PEOPLE, Column, NodeReport, Row
+from reconciler.report.columns import Column, NodeReport, Row, for_people, more
 from reconciler.report.commands import commands_in
 from reconciler.report.document import heading, node_report
 from reconciler.report.explain import UNGUARDED
@@ -48,16 +47,13 @@ from reconciler.report.values import (
 from reconciler.report.verdict import answer_rows, label_of, verdict
 
 _SHOWN = 8
-"""Budgets of a pod and checks of a workflow on the screen, and obstacles on a wide one."""
+"""Budgets of a pod on the screen, and obstacles on a wide one."""
 
 _LEAST = 3
 """Obstacles and sentences about room on the screen."""
 
 _LEFT_OUT = ("holds", "unguarded", "unknown", "preview")
 """Columns of a report that an explanation shows in its own words."""
-
-_AS_IT_IS = ("workflows", "stays")
-"""Columns of a report that each explanation shows."""
 
 _DATED = ("event", "planned", "ends")
 """Rows whose first moment is the one that a person looks for, so it is also said how far away it is."""
@@ -221,7 +217,7 @@ def _answer_rows(explained: NodeExplanation, plan: Plan) -> Iterator[Row]:
     report = node_report(node)
     people = (said.words for said in report.instructions if said.words and said.name != "hold")
     yield from (("person", with_time_left(words, now)) for words in people)
-    yield from _from_columns(report, [column for column in FOR_PEOPLE if column.key in _AS_IT_IS], by, now)
+    yield from _from_columns(report, [column for column in for_people() if column.explained], by, now)
     if explained.assumed or explained.drain is None or explained.drain.unknown:
         yield from _drain_rows(explained, wide=False)
 
@@ -234,7 +230,7 @@ def _answered(source: SourceAnswer) -> str:
 
 def _rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -> Iterator[Row]:
     yield from _about(explained)
-    yield from _from_columns(node, FOR_PEOPLE, by, now)
+    yield from _from_columns(node, for_people(), by, now)
     yield from (("source", f"{source.source}: {_answered(source)}") for source in explained.sources)
 
     # The checks that only state that something is not so share the last row.
@@ -246,15 +242,8 @@ def _rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -
     if not_so:
         yield "fact", f"not so: {', '.join(not_so)}"
 
-    for workflow in node.plan.workflows:
-        name = workflow.profile
-        for step in workflow.steps[:_SHOWN]:
-            condition = f", if {step.check}" if step.check else ""
-            yield "step", f"{name} to {step.next}{condition}: {step.verdict}"
-        for check in workflow.answers[:_SHOWN]:
-            until = until_words(check.until, check.words)
-            yield check.verdict.value, f"{name} {check.name}: {check.words}{until}"
-        yield from _more(workflow.answers, _SHOWN)
+    for column in for_people():
+        yield from column.details(node) if column.details is not None else ()
 
     yield from _obstacle_rows(explained.obstacles, _SHOWN)
     yield from _drain_rows(explained, wide=True)
@@ -262,7 +251,7 @@ def _rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -
 
 def _short_rows(explained: NodeExplanation, node: NodeReport, by: By, now: datetime) -> Iterator[Row]:
     yield from _about(explained)
-    columns = [column for column in FOR_PEOPLE if column.key in ("events", "schedule", "stays")]
+    columns = [column for column in for_people() if column.key in ("events", "schedule", "stays")]
     yield from _from_columns(node, columns, by, now)
     codes = {hold.code for hold in node.plan.holds} | {"source", UNGUARDED}
     yield from _obstacle_rows(
@@ -302,7 +291,7 @@ def _obstacle_rows(obstacles: Sequence[Obstacle], most: int) -> Iterator[Row]:
             until = until_words(obstacle.until, obstacle.because)
             yield label, f"{obstacle.because}{until}  [{obstacle.code}]"
         yield "ask", who
-    yield from _more(obstacles, most)
+    yield from more(obstacles, most)
 
 
 def _drain_rows(explained: NodeExplanation, *, wide: bool) -> Iterator[Row]:
@@ -317,17 +306,12 @@ def _drain_rows(explained: NodeExplanation, *, wide: bool) -> Iterator[Row]:
     if explained.assumed:
         for blocker in drain.blockers[:_SHOWN]:
             yield "blocks", f"{blocker.pod}: {blocker.because}"
-        yield from _more(drain.blockers, _SHOWN)
+        yield from more(drain.blockers, _SHOWN)
     for label, texts in (("room", drain.room), ("group", drain.groups)) if wide else ():
         yield from ((label, text) for text in texts[:_LEAST])
-        yield from _more(texts, _LEAST)
+        yield from more(texts, _LEAST)
     for unseen in drain.unknown:
         yield "unknown", unseen_line(unseen)
-
-
-def _more(every: Sequence[Any], most: int) -> Iterator[Row]:
-    if len(every) > most:
-        yield "", f"and {len(every) - most} more; --output json has all"
 
 
 def _event_rows(events: Iterable[SeenEvent], now: datetime) -> Iterator[Row]:
@@ -405,7 +389,7 @@ def _pod_rows(explained: PodExplanation, plan: Plan, *, wide: bool) -> Iterator[
             expected = count_of(budget.expected, "pod")
             numbers = f"{budget.desired} of {expected} must be healthy, {budget.healthy} are"
             yield "budget", f"{budget.key}: {numbers}; {budget.allowed} may go now"
-        yield from _more(explained.budgets, _SHOWN)
+        yield from more(explained.budgets, _SHOWN)
         if not explained.budgets:
             yield "budget", "none selects it"
 

@@ -15,7 +15,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import By
-from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, action_row, state_line
+from reconciler.report.columns import NodeReport, Row, action_row, for_people, state_line
 from reconciler.report.document import Report
 from reconciler.report.lines import folded, with_clocks
 from reconciler.report.moves import pod_lines
@@ -62,7 +62,7 @@ def as_text(report: Report, width: int | None = None, *, wide: bool = False) -> 
 
 
 def lines_about(report: Report) -> list[str]:
-    """Return the lines above the rows: workflows, notes, what could not be seen, and the filter."""
+    """Return the lines above the rows: profiles, notes, what could not be seen, and the filter."""
     plan = report.plan
     notes = [f"note: {note}" for note in plan.notes]
     return [*profile_lines(plan), *notes, *unseen_lines(plan.unseen), *filter_lines(report)]
@@ -85,7 +85,7 @@ def _rows(report: Report, *, wide: bool) -> list[str]:
 
         rows: list[Row] = []
         done = replace(node, actions=tuple(kind for kind in node.actions if kind not in undone))
-        for column in FOR_PEOPLE:
+        for column in for_people():
             rows += column.rows(done, report.by) if column.rows is not None else ()
         rows += action_row("not done", undone)
         preview = node.plan.draining.preview
@@ -181,7 +181,7 @@ def budget_line(report: Report) -> str:
 
 
 def profile_lines(plan: Plan) -> list[str]:
-    """Return how many nodes of each workflow are in which state; none without workflows."""
+    """Return how many nodes of each profile are in which state; none without profiles of features."""
     states: dict[str, list[str]] = {}
     for nodes in plan.profiles:
         state = nodes.state.value if nodes.state is not None else "not known"
@@ -228,7 +228,7 @@ def unknown_lines(nodes: list[NodeReport]) -> list[str]:
 
 def node_heading(node: NodeReport, by: By) -> str:
     """Return the line above the rows of a node: its name, where it is, and its state."""
-    parts = [column.heading(node) for column in FOR_PEOPLE if column.heading is not None]
+    parts = [column.heading(node) for column in for_people() if column.heading is not None]
     place = ", ".join(part for part in parts if part)
     return f"{node.name}{f' ({place})' if place else ''}: {state_line(node, by)}"
 
@@ -237,9 +237,6 @@ def row(label: str, text: str) -> str:
     """Return a row below the heading of a node: its label, and its text in a column of its own."""
     # What a cloud or a person wrote may have lines of its own; here one row is one line.
     return f"  {label:<{_TEXT_AT - 2}}{' '.join(text.split())}"
-
-
-_CELLS = tuple(column.cell for column in FOR_PEOPLE if column.cell is not None)
 
 
 def as_markdown(report: Report) -> str:
@@ -259,11 +256,12 @@ def as_markdown(report: Report) -> str:
     lines += [f"> {safe.markdown(line)}" for line in quoted]
     if report.nodes:
         by = report.by
-        heads = [cell.headers.get(by, cell.header) for cell in _CELLS]
-        rows = ([cell.text(node, by) for cell in _CELLS] for node in report.nodes)
+        cells = [column.cell for column in for_people() if column.cell is not None]
+        heads = [cell.headers.get(by, cell.header) for cell in cells]
+        rows = ([cell.text(node, by) for cell in cells] for node in report.nodes)
         lines += ["", *markdown_table(heads, rows)]
         for node in report.nodes:
-            points = [point for column in FOR_PEOPLE if column.points for point in column.points(node)]
+            points = [point for column in for_people() if column.points for point in column.points(node)]
             lines += ["", f"## {safe.markdown(node.name)}", ""] if points else []
             for point in points:
                 code = f" (`{point.code}`)" if point.code else ""

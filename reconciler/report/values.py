@@ -19,16 +19,7 @@ from reconciler.model.event import PlatformPlan
 from reconciler.model.explanation import Obstacle, SourceAnswer
 from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome, Result
-from reconciler.model.plan import (
-    CheckAnswer,
-    Hold,
-    JudgedEvent,
-    PodVerdict,
-    Preview,
-    StepAnswer,
-    Transition,
-    WorkflowReport,
-)
+from reconciler.model.plan import CheckAnswer, Hold, JudgedEvent, PodVerdict, Preview, Transition
 from reconciler.model.pod import PodDisruptionBudget
 from reconciler.model.problems import Unseen
 from reconciler.model.schedule import CaseSchedule, DrainObstacle
@@ -100,7 +91,6 @@ for _kind, _keys in (
     (Transition, "profile from=before to=after because"),
     (Hold, "check=code reason until"),
     (CheckAnswer, "check=name answer=verdict reason until"),
-    (StepAnswer, "to=next check answer=verdict taken"),
     (Blocker, "pod because budget?"),
     (PodVerdict, "pod action reasons"),
     (Preview, "pods blockers room groups unknown"),
@@ -141,13 +131,7 @@ def _outcome(outcome: CaseOutcome) -> Document:
     return _mapping({**written, **more, "words": settled_words(outcome)})
 
 
-def _workflow(report: WorkflowReport) -> Document:
-    before = {"profile": report.profile, "stateBefore": report.before, "state": report.after}
-    steps = {"since": report.since, "waits": report.waits or None, "transitions": report.steps}
-    return _mapping({**before, **steps, "checks": check_values(report.answers)})
-
-
-_ENCODERS |= {CaseOutcome: _outcome, WorkflowReport: _workflow}
+_ENCODERS[CaseOutcome] = _outcome
 
 
 def check_values(answers: tuple[CheckAnswer, ...]) -> list[Document]:

@@ -27,7 +27,7 @@ from reconciler.model.record import State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.values import replace
 from reconciler.model.writes import ConditionsWrite
-from reconciler.report.columns import COLUMNS
+from reconciler.report.columns import columns
 from reconciler.settings.load import parse_settings
 from reconciler.simulation.workloads import BudgetSpec
 from tests.simulation.building import budget, name, web, world
@@ -356,7 +356,7 @@ def _written(path: str) -> tuple[set[str], set[str]]:
 
 @pytest.mark.parametrize("path", ["jobs/runtime/logs.py", "jobs/commands/serve.py"])
 def test_every_field_and_event_is_of_the_one_vocabulary(path: str) -> None:
-    known = {field.value for field in LogField} | {column.log for column in COLUMNS if column.log}
+    known = {field.value for field in LogField} | {column.log for column in columns().values()}
     fields, texts = _written(path)
 
     assert fields - known == set()

@@ -17,6 +17,7 @@ import reconciler.features
 import reconciler.sources
 from jobs.runtime.process import Observers, Surroundings, processes
 from reconciler import plugins
+from reconciler.report.columns import columns, for_people
 from reconciler.report.kinds import action_kinds, hold_kinds
 from reconciler.settings.mistakes import keys
 from reconciler.settings.schema import whole_settings
@@ -58,7 +59,7 @@ def offered(installed: frozenset[Plugin]) -> frozenset[tuple[str, str]]:
 
 
 def _forget() -> None:
-    for made in (whole_settings, hold_kinds, action_kinds, processes):
+    for made in (whole_settings, hold_kinds, action_kinds, columns, for_people, processes):
         made.cache_clear()
 
 
@@ -66,6 +67,7 @@ def _kinds() -> Iterator[Iterator[tuple[str, str]]]:
     yield (("key", key.name) for key in keys(whole_settings()))
     yield (("hold", code) for code in hold_kinds())
     yield (("action", name) for name in action_kinds())
+    yield (("column", key) for key in columns())
     yield (("source", source.name) for module in plugins.modules("source") for source in module.SOURCES)
     yield (("feature", module.FEATURE.name) for module in plugins.modules("feature"))
     yield (("command", name) for face in plugins.faces() for name in getattr(face, "COMMANDS", ()))

@@ -6,18 +6,19 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from reconciler import __version__
+from reconciler import __version__, plugins
 from reconciler.calendar.values import in_zone
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import PlanSettings, PodVerdict, Preview
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
-from reconciler.report.columns import COLUMNS, FOR_PEOPLE
+from reconciler.report.columns import OF_THE_CORE, Column, columns, for_people
 from reconciler.report.document import Report, as_json, summed, to_report
 from reconciler.report.kinds import action_kinds
 from reconciler.report.text import as_markdown, as_text
@@ -26,12 +27,13 @@ from tests.support import builders
 from tests.support.golden import assert_as_in
 
 
-def _without_steps() -> str:
-    """Return the report as JSON, without the checks by which features hold a step."""
+def _of_the_core() -> str:
+    """Return the report as JSON, without columns of features, and checks by which these hold a step."""
     document = {**report().document, "program": "VERSION"}
     of_core = [name for name, check in CHECKS.items() if check.type.step is None]
     nodes = [
-        {**node, "checks": [answer for answer in node["checks"] if answer["check"] in of_core]}
+        {column.key: node[column.key] for column in OF_THE_CORE}
+        | {"checks": [answer for answer in node["checks"] if answer["check"] in of_core]}
         for node in document["nodes"]
     ]
     return as_json({**document, "nodes": nodes})
@@ -41,7 +43,7 @@ GOLDEN = Path(__file__).parent / "golden"
 FILES: dict[str, Callable[[], str]] = {
     "pass.txt": lambda: as_text(report()),
     "rehearsal.txt": lambda: as_text(report(rehearsed=True)),
-    "pass.json": _without_steps,
+    "pass.json": _of_the_core,
     "rehearsal.md": lambda: as_markdown(report(rehearsed=True)),
 }
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
@@ -78,17 +80,17 @@ def test_the_json_is_the_document_in_the_order_of_the_columns(rehearsed: bool) -
     assert document["program"] == __version__
     assert json.loads(as_json(document)) == document
     for node in document["nodes"]:
-        assert list(node) == [column.key for column in COLUMNS]
-    assert len({column.key for column in COLUMNS}) == len(COLUMNS)
+        assert list(node) == list(columns())
 
 
 def test_the_log_and_the_table_of_nodes_name_each_thing_once() -> None:
-    logged = [column.log for column in FOR_PEOPLE if column.log]
-    headers = [column.cell.header for column in FOR_PEOPLE if column.cell is not None]
+    of_the_core = [column for column in for_people() if column in OF_THE_CORE]
+    logged = [column.log for column in of_the_core if column.log]
+    headers = [column.cell.header for column in of_the_core if column.cell is not None]
 
     assert " ".join(logged) == (
-        "state outcome unguarded events actions deadline plannedStart instructions because holds workflows"
-        " unknown stays"
+        "state outcome unguarded events actions deadline plannedStart instructions because holds unknown"
+        " stays"
     )
     assert headers == ["node", "zone", "state", "outcome", "event", "what happens"]
 
@@ -221,3 +223,30 @@ def test_every_action_about_a_node_has_words() -> None:
 
     assert all(words)
     assert len(set(words)) == len(words)
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (Column("zone", str), "toys/hoist.py: reconciler/report/columns.py has another column zone"),
+        (Column("crane", str), "toys/hoist.py: toys/crane.py has another column crane"),
+        (Column("hoist", str, log="load"), "toys/hoist.py: toys/crane.py has another field of the log load"),
+        (Column("hoist", str, after="lift"), "toys/hoist.py: the column hoist is after lift: no such column"),
+    ],
+)
+def test_a_column_of_a_feature_that_fits_nowhere_is_refused_with_its_file(
+    column: Column, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys = [
+        SimpleNamespace(__name__="toys.crane", COLUMNS=(Column("crane", str, log="load", after="zone"),)),
+        SimpleNamespace(__name__="toys.hoist", COLUMNS=(column,)),
+    ]
+    monkeypatch.setattr(plugins, "modules", lambda stage: iter(toys if stage == "columns" else []))
+    columns.cache_clear()
+    try:
+        with pytest.raises(ValueError, match=said):
+            columns()
+        toys.pop()
+        assert list(columns())[:4] == ["name", "zone", "crane", "pool"]
+    finally:
+        columns.cache_clear()

@@ -15,7 +15,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import NodePlan, Plan, SourceState
 from reconciler.report import safe
 from reconciler.report.acting import carried_out
-from reconciler.report.columns import FOR_PEOPLE, NodeReport, Row, state_line
+from reconciler.report.columns import NodeReport, Row, for_people, state_line
 from reconciler.report.document import Report
 
 _MOST = 30
@@ -179,7 +179,7 @@ def _row(node: NodePlan, report: NodeReport, facts: PageFacts) -> CaseRow:
     pool = f"pool {node.pool}" if node.pool else ""
     by = carried_out(facts.plan, rehearsed=facts.rehearsed)
     lines: list[Row] = []
-    for column in FOR_PEOPLE:
+    for column in for_people():
         if column.rows is None or column.key in _LEFT_OUT:
             continue
         rows = list(column.rows(report, by))

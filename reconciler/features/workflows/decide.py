@@ -17,6 +17,7 @@ from reconciler.features.workflows.holds import (
     WORKFLOW_UNKNOWN,
 )
 from reconciler.features.workflows.notifying import notified
+from reconciler.features.workflows.reports import WorkflowReports
 from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
 from reconciler.features.workflows.services import NAME, TakeLease
 from reconciler.features.workflows.settings import PROFILES
@@ -60,9 +61,13 @@ FAILED = "ChangeMaintenanceStateFailed"
 
 
 class WorkflowStep(FeatureStep, frozen=True):
-    """One step of each workflow of a node, with their data after it."""
+    """One step of each workflow of a node, with their data after it.
+
+    `readable` is False if they can't be read: nothing about them is written then.
+    """
 
     data: WorkflowData = WorkflowData()
+    readable: bool = True
 
 
 class NodeWorkflows(Decider):
@@ -200,18 +205,17 @@ def _step(
         node=work.node,
         record=None if work.record.empty else work.record,
         data=ran.data,
-        before=_worst(given.data, names),
         elsewhere=", ".join(dict.fromkeys(inside)),
         order=_order_of(node, ran, context),
-        reports=ran.reports,
         transitions=tuple(_transitions(ran, record, work.record)),
         holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
         todo=Actions(
             notices=(*notices, *ran.work.notices),
             tasks=(*map(TakeLease, ran.takes), *work.tasks),
             messages=told.messages,
-            next_message=told.next,
         ),
+        shown_by=context.keys.workflow_state if context.settings.keys.state_label else "",
+        of_features={NAME: WorkflowReports(ran.reports, told.next)},
     )
 
 
@@ -222,11 +226,6 @@ def _order_of(node: NodeFacts, ran: Ran, context: PassContext) -> DrainOrder | N
     by = [claim.name for claim in claimed.claims if claim.kind is ClaimKind.WORKFLOW]
     order = _order(node, ran.draining, claimed.drain, context)
     return replace(order, why=f"workflow {', '.join(by)}")
-
-
-def _worst(data: WorkflowData, names: tuple[str, ...]) -> State:
-    chosen = {name: one for name, one in data.profiles.items() if name in names}
-    return WorkflowData(chosen).worst
 
 
 def _unreadable(node: NodeFacts, problem: str, context: PassContext) -> WorkflowStep:

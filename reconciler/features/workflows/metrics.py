@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from jobs.runtime.metrics import Family, Sample, Type
 from jobs.runtime.process import Observer, Passed
+from reconciler.features.workflows.reports import reports_of
 from reconciler.model.plan import Verdict
 
 
@@ -50,7 +51,7 @@ class Failures(Observer):
             return
         counts = Counter(self._counts)
         for node in passed.plan.nodes:
-            for report in node.workflows:
+            for report in reports_of(node):
                 counts[report.profile] += any(answer.verdict is Verdict.UNKNOWN for answer in report.answers)
         # Another thread may read the one before.
         self._counts = counts

@@ -8,10 +8,11 @@ from typing import Any
 
 from jobs.runtime.health import Document
 from jobs.runtime.process import Observer, Passed
+from reconciler.features.workflows.reports import StepAnswer, WorkflowReport, reports_of
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.expression import names, parse
 from reconciler.model.moments import to_text
-from reconciler.model.plan import Plan, StepAnswer, Verdict, WorkflowReport
+from reconciler.model.plan import Plan, Verdict
 
 
 def to_node_info(plan: Plan, types: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -23,12 +24,12 @@ def to_node_info(plan: Plan, types: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {
             "node": node.node,
-            "profiles": [_profile(report, types) for report in node.workflows],
+            "profiles": [_profile(report, types) for report in reports_of(node)],
             "labels": {},
             "updated": updated,
         }
         for node in plan.nodes
-        if node.workflows
+        if reports_of(node)
     ]
 
 

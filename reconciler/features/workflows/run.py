@@ -18,12 +18,13 @@ from reconciler.features.workflows.data import ProfileData, WorkflowData
 from reconciler.features.workflows.holds import WORKFLOW
 from reconciler.features.workflows.notifying import after_sent
 from reconciler.features.workflows.reading import ReadForChecks
+from reconciler.features.workflows.reports import StepAnswer, WorkflowReport
 from reconciler.features.workflows.situation import Worked, WorkflowSituation
 from reconciler.features.workflows.trigger_types import Draining
 from reconciler.model.expression import names
 from reconciler.model.holds import INTERNAL, ONE_PROFILE
 from reconciler.model.leases import LeaseTake
-from reconciler.model.plan import Hold, Notice, StepAnswer, Verdict, WorkflowReport
+from reconciler.model.plan import Hold, Notice, Verdict
 from reconciler.model.problems import internal
 from reconciler.model.record import ClaimKind, State
 from reconciler.model.values import replace

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from jobs.runtime.metrics import Sample
 from jobs.runtime.process import Observer, Passed
 from reconciler.features.workflows.metrics import SHUFFLES, SHUFFLES_PER_REPLICA
+from reconciler.features.workflows.reports import reports_of
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.errors import ClusterError, Unreachable
 from reconciler.model.outcome import Outcome, Result
@@ -173,6 +174,6 @@ def entered(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Entered, ...]:
         Entered(node.node, report.profile, report.after is State.REQUIRED)
         for node in plan.nodes
         if (node.node, outcome_name(node)) in written
-        for report in node.workflows
+        for report in reports_of(node)
         if report.after is not State.OPERATIONAL and report.before is not report.after
     )

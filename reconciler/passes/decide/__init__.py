@@ -299,7 +299,8 @@ def _profiles(
 
     for node in selected:
         plan = progress.plans.get(node.name)
-        states = {report.profile: report.after for report in plan.workflows} if plan is not None else {}
+        parts = plan.of_features.values() if plan is not None else ()
+        states = {profile: after for part in parts for profile, (_, after) in part.states.items()}
         counts.update((name, states.get(name)) for name in chosen(node))
     for part in resting:
         for name in chosen(part.node):

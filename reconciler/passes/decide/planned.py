@@ -75,7 +75,7 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
         zone=read.zone,
         pool=pool_of(read),
         before=worst_of(node.state, step.before),
-        after=worst_of(decision.state, *(report.after for report in step.reports)),
+        after=worst_of(decision.state, step.after),
         events=node.judged,
         checks=decision.answers,
         transitions=(*step.transitions, *decision.transitions),
@@ -92,9 +92,9 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
         ended=decision.ended,
         schedule=schedule,
         uid=read.uid,
-        workflows=step.reports,
         # The record that the pass read does not say it yet.
         struck=bad and (before is None or outcome is None or before.result is not outcome.result),
+        of_features=step.of_features,
     )
 
 
@@ -111,10 +111,10 @@ def node_patch(
     labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, after.labels)}
     labels |= _shown(read, record, context)
     labels |= signs.labels
-    if node.step is not None and step.readable and context.settings.keys.state_label:
-        state = worst_of(record.worst, *(report.after for report in step.reports)).value
-        if read.labels.get(keys.workflow_state) != state:
-            labels[keys.workflow_state] = state
+    if step.shown_by:
+        state = worst_of(record.worst, step.after).value
+        if read.labels.get(step.shown_by) != state:
+            labels[step.shown_by] = state
     annotations = {
         **_changed(read.annotations, step.node.annotations),
         **signs.annotations,
@@ -139,9 +139,7 @@ def node_patch(
     write = node_write(
         read, keys.prefix, unschedulable=unschedulable, labels=labels, annotations=annotations, lists=lists
     )
-    if node.step is None or not step.readable:
-        return write
-    return replace(write, seen_by_checks=step.used)
+    return replace(write, seen_by_checks=step.used) if step.used else write
 
 
 def _shown(read: Node, record: Record, context: PassContext) -> dict[str, str | None]:

@@ -85,7 +85,7 @@ _NAMED = 3
 """Nodes that a note names."""
 
 NEXT_STEP = timedelta(seconds=1)
-"""How soon after a step of a workflow the next one may follow: each pass takes one."""
+"""How soon after a step that a feature has taken with a node the next one may follow: each pass takes one."""
 
 
 def is_reported(plan: NodePlan) -> bool:
@@ -100,7 +100,7 @@ def is_reported(plan: NodePlan) -> bool:
         or plan.todo.write is not None
         or plan.todo.publications
         or plan.after is not State.OPERATIONAL
-        or any(report.steps for report in plan.workflows)
+        or any(part.news for part in plan.of_features.values())
     )
 
 
@@ -134,8 +134,9 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
     found = (*found, *(event.after_drain.until for event in plan.events))
     found = (*found, *(hold.asks for hold in plan.holds))
     found = (*found, plan.todo.undone.until if plan.todo.undone is not None else None)
+    for part in plan.of_features.values():
+        found = (*found, *part.moments(now), *((now + NEXT_STEP,) if part.moved else ()))
     # It is reported if no drain has begun by then. A drain that is ordered may wait.
-    found = (*found, *_of_workflows(plan, now))
     progress = plan.draining.progress
     waits = [progress.slot.counts_from if progress is not None else None]
     waits += [event.lost_from for event in plan.events if event.asks]
@@ -157,20 +158,6 @@ def _moments(plan: NodePlan, now: datetime) -> tuple[datetime, ...]:
         for moment in (*found, *(moment for moment in waits if moment is not None and moment > now))
         if moment is not None
     )
-
-
-def _of_workflows(plan: NodePlan, now: datetime) -> Iterable[datetime | None]:
-    """Yield when an answer of a workflow changes, and when its next message is due.
-
-    A node that has moved goes on in the next pass.
-    """
-    for report in plan.workflows:
-        yield from (
-            answer.until for answer in report.answers if answer.until is not None and answer.until > now
-        )
-        if report.before is not report.after:
-            yield now + NEXT_STEP
-    yield plan.todo.next_message
 
 
 def _count(nodes: Iterable[Node], has: Callable[[Node], bool]) -> int:

@@ -15,10 +15,12 @@ from reconciler.features.workflows.holds import (
     WORKFLOW_GONE,
     WORKFLOW_UNCORDONED,
 )
+from reconciler.features.workflows.reports import reports_of
 from reconciler.model.errors import Conflict, Forbidden
 from reconciler.model.holds import ONE_PROFILE
 from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.messages import WorkflowMessage
+from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.values import replace
@@ -788,12 +790,29 @@ def test_a_report_shows_each_answer_and_when_it_changes() -> None:
 
     plan = passes(world, theirs(waiting))
 
-    (report,) = plan_of(plan).workflows
+    (report,) = reports_of(plan_of(plan))
     assert [(one.next, one.check, one.verdict, one.taken) for one in report.steps] == [
         ("operational", "done", "failed", False)
     ]
     (answer,) = report.answers
+    assert answer.until is not None
     assert plan.next_change == answer.until
+    (row,) = to_report(plan, rehearsed=False).document["nodes"]
+    keys = list(row)
+    assert keys[keys.index("checks") + 1] == "workflows"
+    assert row["workflows"] == [
+        {
+            "profile": "plain",
+            "stateBefore": "in-maintenance",
+            "state": "in-maintenance",
+            "since": to_text(report.since),
+            "waits": None,
+            "transitions": [{"to": "operational", "check": "done", "answer": "failed", "taken": False}],
+            "checks": [
+                {"check": "done", "answer": "failed", "reason": answer.reason, "until": to_text(answer.until)}
+            ],
+        }
+    ]
     assert plan_of(plan).holds[0].reason.startswith("profile plain: done: ")
 
 
@@ -851,7 +870,7 @@ def test_a_node_whose_profiles_may_not_begin_shows_their_worst_state(
 
     assert world.cluster.nodes["a"].labels[STATE] == "maintenance-required"
     assert (node.before, node.after) == ("maintenance-required", "maintenance-required")
-    assert [(one.profile, one.before, one.after) for one in node.workflows] == [
+    assert [(one.profile, one.before, one.after) for one in reports_of(node)] == [
         ("plain", "maintenance-required", "maintenance-required")
     ]
 
@@ -1029,7 +1048,7 @@ def test_a_drain_delays_no_notification() -> None:
     passes(world, theirs(TOLD))
     plan = passes(world, theirs(TOLD))
 
-    assert plan_of(plan).workflows[0].waits
+    assert reports_of(plan_of(plan))[0].waits
     assert told(plan) == ["a in-maintenance"]
     assert told(passes(world, theirs(TOLD))) == []
 

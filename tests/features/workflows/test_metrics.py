@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from jobs.runtime.process import Passed
 from reconciler.features.workflows.metrics import Failures
-from reconciler.model.plan import CheckAnswer, NodePlan, Plan, Verdict, WorkflowReport
+from reconciler.features.workflows.reports import WorkflowReport, WorkflowReports
+from reconciler.features.workflows.services import NAME
+from reconciler.model.plan import CheckAnswer, NodePlan, Plan, Verdict
 from reconciler.model.record import State
 from tests.support import builders
 from tests.support.builders import NOW
@@ -14,7 +16,9 @@ def passed(*verdicts: Verdict) -> Passed:
     """A pass about one node with a workflow whose checks answer this."""
     answers = tuple(CheckAnswer(f"check{n}", verdict, "why") for n, verdict in enumerate(verdicts))
     report = WorkflowReport("reboots", State.OPERATIONAL, State.OPERATIONAL, NOW, answers=answers)
-    node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, workflows=(report,))
+    node = NodePlan(
+        "a", "", "", State.OPERATIONAL, State.OPERATIONAL, of_features={NAME: WorkflowReports((report,))}
+    )
     return Passed(
         Plan(NOW, "Enforce", nodes=(node,)), builders.settings("profiles: {profiles: [{name: reboots}]}")
     )

@@ -7,7 +7,9 @@ from typing import Any
 
 from jobs.runtime.process import Passed
 from reconciler.features.workflows.node_info import NodeInfo, to_node_info
-from reconciler.model.plan import CheckAnswer, NodePlan, Plan, StepAnswer, Verdict, WorkflowReport
+from reconciler.features.workflows.reports import StepAnswer, WorkflowReport, WorkflowReports
+from reconciler.features.workflows.services import NAME
+from reconciler.model.plan import CheckAnswer, NodePlan, Plan, Verdict
 from reconciler.model.record import State
 from tests.support.builders import NOW, settings
 
@@ -31,7 +33,9 @@ REPORT = WorkflowReport(
 
 def test_each_node_has_its_profiles_with_the_answers_of_each_transition() -> None:
     def plan(name: str, *reports: WorkflowReport) -> NodePlan:
-        return NodePlan(name, "", "", State.OPERATIONAL, State.OPERATIONAL, workflows=reports)
+        return NodePlan(
+            name, "", "", State.OPERATIONAL, State.OPERATIONAL, of_features={NAME: WorkflowReports(reports)}
+        )
 
     (node,) = to_node_info(Plan(NOW, "Enforce", (plan("a", REPORT), plan("b"))), {"go": "hasLabel"})
 

@@ -23,7 +23,10 @@ OFF = {
     *("reconciler.features.workflows.check_types", "reconciler.features.workflows.trigger_types"),
     *("reconciler.features.workflows.notify_types", "reconciler.kubernetes.cloud_provider", "rich.console"),
 }
-PARTS = ("", ".feature", ".holds", ".metrics", ".process", ".section", ".services", ".settings")
+PARTS = (
+    *("", ".columns", ".feature", ".holds", ".metrics", ".process", ".reports", ".section", ".services"),
+    ".settings",
+)
 OF_WORKFLOWS = {f"reconciler.features.workflows{part}" for part in PARTS}
 
 
