@@ -47,7 +47,6 @@ IN_TIME = 120.0
 NOTICES = 3
 """During each fault, and after it."""
 
-_HEALTHY = 3 * NOTICES
 _POD = re.compile(r"/api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)")
 _NODE = re.compile(r"/api/v1/nodes/(?P<name>[^/]+)(/status)?$")
 _OWN = re.compile(r"/namespaces/[^/]+/(events|leases|configmaps)(/|$)")
@@ -117,11 +116,20 @@ class Session:
     """One run against one control plane."""
 
     def __init__(
-        self, controlplane: ControlPlane, folder: Path, seed: int, log: Path, *, slower: float = 0.0
+        self,
+        controlplane: ControlPlane,
+        folder: Path,
+        seed: int,
+        log: Path,
+        *,
+        slower: float = 0.0,
+        brief: bool = False,
     ) -> None:
         """Use an empty control plane; `log` gets a line for everything that is tried.
 
-        `slower`: seconds by which a notice may wait longer, where much else runs on the machine.
+        `slower`: seconds by which a notice may wait longer, where much else runs on the machine. `brief`: a
+        fault that counts what it meets has one notice while it lasts and one after it, and ends once it has
+        met a request.
         """
         self.api: Api = controlplane.api
         self.result = Result(seed)
@@ -130,11 +138,13 @@ class Session:
         self._log = log.open("w", encoding="utf-8")
         self._seed = seed
         self._slower = slower
+        self._brief = brief
+        self._notices = 1 if brief else NOTICES
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._open: list[Notice] = []
         self._scene = Scene(controlplane)
-        self.healthy = [self._scene.node(number, Pool("healthy")) for number in range(_HEALTHY)]
+        self.healthy = [self._scene.node(number, Pool("healthy")) for number in range(3 * self._notices)]
         self.bystanders = [self._scene.node(number, Pool("bystander")) for number in range(2)]
         self.stuck = self._scene.node(0, Pool("stuck"))
         """Its drain is blocked, so that passes always have pods and budgets to read."""
@@ -195,10 +205,14 @@ class Session:
         self._note("fault", fault.name, "begins")
         fault.begin()
         began = time.monotonic()
-        notices = [self._notice(began + 0.5 + fault.lasts / NOTICES * number) for number in range(NOTICES)]
+        turns = range(self._notices)
+        notices = [self._notice(began + 0.5 + fault.lasts / self._notices * number) for number in turns]
         if fault.readable:
             self._await(lambda: not self._waiting(), IN_TIME)
-        self._stopped.wait(max(0.0, began + fault.lasts - time.monotonic()))
+        if self._brief:
+            self._await(fault.met, IN_TIME)
+        else:
+            self._stopped.wait(max(0.0, began + fault.lasts - time.monotonic()))
         fault.end()
         end = time.monotonic()
         self._note("fault", fault.name, "ends")
@@ -206,7 +220,7 @@ class Session:
         notices = [each for each in notices if each and (each.cordoned or self._requested(each.node))]
         with self._lock:
             self._open = [each for each in self._open if each in notices]
-        notices += [self._notice(end + 2 * number) for number in range(NOTICES)]
+        notices += [self._notice(end + 2 * number) for number in turns]
         self._await(lambda: not self._waiting(), IN_TIME)
         self._settle(fault, instances)
         for notice in filter(None, notices):
@@ -283,7 +297,7 @@ class Session:
         text = None if name is None else json.dumps({"kind": "Reboot", "id": f"healthy-{name}"})
         self.api.patch("nodes", node, {"metadata": {"annotations": {attacks.KEYS.request: text}}})
 
-    def _await(self, done: Callable[[], bool], seconds: float) -> bool:
+    def _await(self, done: Callable[[], object], seconds: float) -> bool:
         try:
             wait_for("", done, seconds=seconds)
         except TimeoutError:

@@ -129,8 +129,14 @@ def killed_everywhere(
 
 
 def cuts_of(writes: list[str]) -> list[Cut]:
-    """All ways to die: before the first write, and after each one, which is also before the next."""
-    return [Cut(1, True), *(Cut(number, False) for number in range(1, len(writes) + 1))]
+    """All ways to die: before the first write, and after each one, which is also before the next.
+
+    No sweep reads Events, so each is as good as none.
+    """
+    return [
+        Cut(1, True),
+        *(Cut(number, False) for number, write in enumerate(writes, 1) if not write.endswith("/events")),
+    ]
 
 
 def test_killed_at_any_write_the_next_sweep_ends_in_the_same_state(
