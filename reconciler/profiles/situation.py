@@ -151,8 +151,8 @@ def _waits_for_nothing(_: Situation) -> CheckResult:
 class Offer(Struct, frozen=True):
     """What a plugin can ask of the platform, so that the maintenance of a node begins or ends by us.
 
-    `name` stands in records and never changes. `platform` says who is asked, in words. `action` is the kind
-    of its tasks, None if it has none. All functions get the situation of one node and are pure:
+    `name` stands in records and never changes. `platform` says who is asked, in words. `actions` are the
+    kinds of its tasks. All functions get the situation of one node and are pure:
 
     - `due` passes if it is to be asked now. A failure says why not, until when (UTC), and whether the node
       waits for that; `who` can end it, `by_itself` if it ends without a person.
@@ -173,7 +173,7 @@ class Offer(Struct, frozen=True):
     platform: str
     due: Callable[[Situation], CheckResult]
     request: Callable[[Situation], Request | None]
-    action: ActionKind | None = None
+    actions: tuple[ActionKind, ...] = ()
     who: str = ""
     by_itself: bool = False
     answered: Callable[[Situation], CheckResult] = _waits_for_nothing

@@ -43,7 +43,7 @@ def action_kinds() -> Mapping[str, ActionKind]:
     """
     from reconciler.profiles.replacing import REPLACING
 
-    of_machines = [offer.action for offer in REPLACING if offer.action is not None]
+    of_machines = [kind for offer in REPLACING for kind in offer.actions]
     core = ("reconciler/model", (*ACTIONS, *writes.ACTIONS, *of_machines))
     of_features = [(plugins.file_of(module), module.FEATURE.actions) for module in plugins.modules("feature")]
     offers = [(plugins.file_of(module), module.FEATURE.offers) for module in plugins.modules("feature")]
@@ -54,9 +54,7 @@ def action_kinds() -> Mapping[str, ActionKind]:
     plugins.by_name(
         "offer", (("reconciler/profiles/replacing.py", REPLACING), *offers), lambda offer: offer.name
     )
-    offered = [
-        (file, [offer.action for offer in given if offer.action is not None]) for file, given in offers
-    ]
+    offered = [(file, [kind for offer in given for kind in offer.actions]) for file, given in offers]
     for file, kinds in (*of_features, *offered):
         if silent := [kind.name for kind in kinds if not kind.words]:
             raise ValueError(f"{file}: the action {silent[0]} has no words for reports")

@@ -1,8 +1,9 @@
 """What happens to the VM of a node beside its drain: it goes off with its host, and comes back with it.
 
-The annotations of the node say what was done, and each is written before what it describes. Only a drained
-node goes off, only one that has maintenance-controller's annotation comes back, and one that a person has
-switched on is left alone.
+That it goes off is an offer: the host's maintenance begins by it, so it belongs to a case. That it comes back
+is owed for as long as the node has maintenance-controller's annotation, also after the case or without a
+record, so it is none. The annotations of the node say what was done, and each is written before what it
+describes. One that a person has switched on is left alone.
 """
 
 from __future__ import annotations
@@ -34,20 +35,19 @@ from reconciler.model.drains import DrainOrder, Grace
 from reconciler.model.holds import HoldKind
 from reconciler.model.instructions import instructions_of
 from reconciler.model.keys import keys_of
-from reconciler.model.moments import to_text
+from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Condition, Node
 from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import Hold, Notice, NoticeType
 from reconciler.model.ports import Outside
-from reconciler.model.record import State
+from reconciler.model.record import CaseRecord, State
 from reconciler.model.selector import VALUE
-from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, Fleet, LabelsOf, Observed, Wants
-from reconciler.profiles.checks import CHECKS
-from reconciler.profiles.situation import Situation
+from reconciler.profiles.plugins import CheckResult, failed, passed
+from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.schema import Settings
 
 NAME = "esx"
@@ -68,6 +68,19 @@ AGAIN = timedelta(seconds=30)
 
 _SOON, _LATER = timedelta(seconds=5), timedelta(minutes=1)
 _NOTHING = NodeSigns()
+
+
+class NodeOnHost(Struct, frozen=True):
+    """What was read of a node: its host and its VM, each None if it is not known, and why no VM is."""
+
+    host: HostState | None
+    vm: Vm | None
+    problem: str = ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether vCenter waits for the VM to go off, or has an alarm for its host."""
+        return self.host is not None and self.host.label != NONE
 
 
 @runtime_checkable
@@ -129,24 +142,99 @@ def _willing(node: Node) -> bool:
     return node.labels.get(REBOOT_OK) == TRUE
 
 
+class _GoesOff(Struct, frozen=True):
+    """How the VM of a node goes off now: by this action, for this reason, until the next one (UTC)."""
+
+    action: ActionKind
+    reason: str
+    until: datetime | None = None
+
+
+def _goes_off(vm: Vm, first: datetime, now: datetime, settings: Settings) -> _GoesOff:
+    """Return how the VM goes off `now` that vCenter was asked for `first`: its guest has its time for it."""
+    ends = first + POWER.of(settings).shutdown_timeout
+    if vm.tools and now < ends:
+        reason = f"its guest shuts down since {to_text(first)}; its VM is powered off at {to_text(ends)}"
+        return _GoesOff(SHUT_DOWN, reason, ends)
+    why = "no guest tools run" if not vm.tools else f"its guest did not shut down by {to_text(ends)}"
+    return _GoesOff(POWER_OFF, f"its VM is powered off: {why}")
+
+
+def _asked(record: CaseRecord, done: Power) -> tuple[datetime, datetime] | None:
+    """Return when vCenter was asked first and last in this maintenance of the host to let the VM go off.
+
+    What was asked before the VM was switched on again was for an earlier one.
+    """
+    asked = record.asked_by(OFF_WITH_HOST.name)
+    if asked is None or (done.on is not None and asked.last <= done.on):
+        return None
+    try:
+        # The clock that wrote it may have been ahead.
+        return min(from_text(asked.own), asked.last), asked.last
+    except ValueError:
+        return asked.last, asked.last
+
+
+def _due(situation: Situation) -> CheckResult:
+    """Pass when the host waits for a drained node to go off, and vCenter was not asked for that just now."""
+    node, record, known = situation.node, situation.record, _known(situation)
+    if known is None:
+        return failed("", holds=False)
+    if not known.busy or not _initiated(node) or not _willing(node):
+        return failed("no host waits for the node to go off", holds=False)
+    if not node.unschedulable or record.drain is None or record.drain.done is None:
+        return failed("the node is not drained yet", holds=False)
+    done, now = _done(node, situation.settings), situation.now.replace(microsecond=0)
+    if known.vm is None or known.vm.state != ON or done.off is not None:
+        return failed("its VM is not on, or was off already", holds=False)
+    asked = _asked(record, done)
+    first, last = asked or (now, None)
+    goes = _goes_off(known.vm, first, now, situation.settings)
+    if last is not None and now < last + AGAIN:
+        # The first request of another kind waits for no pause.
+        before = _goes_off(known.vm, first, last, situation.settings)
+        if before.action is goes.action:
+            return failed(goes.reason, last + AGAIN, holds=False)
+    return passed(goes.reason)
+
+
+def _request(situation: Situation) -> Request | None:
+    """Return the request that is due, with when the first one was sent. The record has it before vCenter."""
+    node, known = situation.node, _known(situation)
+    if known is None or known.vm is None:
+        return None
+    now = situation.now.replace(microsecond=0)
+    first, _ = _asked(situation.record, _done(node, situation.settings)) or (now, None)
+    goes = _goes_off(known.vm, first, now, situation.settings)
+    task = Switch(_named(node), known.vm.id, goes.action)
+    return Request(_notice(goes.reason), task, own=to_text(first))
+
+
+OFF_WITH_HOST = Offer("esxPower", "vCenter", _due, _request, (SHUT_DOWN, POWER_OFF))
+
+
+def _known(situation: Situation) -> NodeOnHost | None:
+    known: NodeOnHost | None = situation.of_features.get(NAME)
+    return known
+
+
+def _done(node: Node, settings: Settings) -> Power:
+    return power_of(node.annotations.get(keys_of(settings.keys.prefix).power)) or Power()
+
+
 class _Going(Struct, frozen=True):
-    """One node with all that decides about its VM. `host` is None if it is not known."""
+    """One node with all that decides about its VM."""
 
     node: Node
     decision: CaseDecision
     context: PassContext
-    host: HostState | None
+    known: NodeOnHost
     vm: Vm
     done: Power | None
 
     @property
     def now(self) -> datetime:
         return self.context.second
-
-    @property
-    def busy(self) -> bool:
-        """Whether vCenter waits for the VM to go off, or has an alarm for its host."""
-        return self.host is not None and self.host.label != NONE
 
     def hold(self, reason: str, *, until: datetime | None = None, asks: timedelta = _LATER) -> Hold:
         return VM_POWER.on(self.node.name, reason, until, asks=self.now + asks)
@@ -156,19 +244,6 @@ class _Going(Struct, frozen=True):
         key = self.context.keys.power
         text = power.text if power is not None else None
         return {key: text} if self.node.annotations.get(key) != text else {}
-
-    def ask(self, action: ActionKind, done: Power, reason: str, until: datetime | None = None) -> NodeSigns:
-        """Return the request, unless it was sent a moment ago, and the hold until the VM is in that state."""
-        due = done.asked + AGAIN if done.asked is not None else self.now
-        if self.now < due:
-            ends = min(due, until) if until is not None and until > self.now else due
-            return NodeSigns(holds=(self.hold(reason, until=ends, asks=_SOON),))
-        return NodeSigns(
-            self.keep(replace(done, asked=self.now)),
-            tasks=(Switch(_named(self.node), self.vm.id, action),),
-            holds=(self.hold(reason, until=until, asks=_SOON),),
-            notices=(_notice(reason),),
-        )
 
 
 def _notice(message: str, type_: NoticeType = NoticeType.NORMAL) -> Notice:
@@ -181,14 +256,13 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
     done = power_of(read.annotations.get(key))
     if not POWER.of(settings).enabled:
         return NodeSigns({key: None}) if done is not None and not decision.open else _NOTHING
-    host = HOSTS.host(read, context.snapshot.memories, context.now)
-    goes = _willing(read) and host is not None and host.label != NONE and _for_host(decision)
+    known = _on_host(read, context)
+    goes = _willing(read) and known.busy and _for_host(decision)
     if not _initiated(read) and not goes and done is None:
         return _NOTHING
-    found = _vm_of(read, context)
-    if found.vm is None:
-        return _not_known(read, decision, context, found.problem)
-    going = _Going(read, decision, context, host, found.vm, done)
+    if known.vm is None:
+        return _not_known(read, decision, context, known.problem)
+    going = _Going(read, decision, context, known, known.vm, done)
     if not _initiated(read):
         return _begin(going, goes=goes)
     if not decision.open and going.vm.state == ON:
@@ -196,12 +270,13 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
     instructions = instructions_of(read, settings.keys.prefix, context.now, context.snapshot.ledger.holds)
     if instructions.hold is not None and instructions.hold.stops:
         return _NOTHING
-    return _go_off(going) if going.busy else _come_back(going)
+    return _stay_off(going) if known.busy else _come_back(going)
 
 
-def _vm_of(node: Node, context: PassContext) -> NodeVm:
+def _on_host(node: Node, context: PassContext) -> NodeOnHost:
     read: Mapping[str, NodeVm] = context.snapshot.for_settings.of_features.get(NAME, {})
-    return read.get(node.name, NodeVm(problem="it was not read"))
+    found = read.get(node.name, NodeVm(problem="it was not read"))
+    return NodeOnHost(HOSTS.host(node, context.snapshot.memories, context.now), found.vm, found.problem)
 
 
 def _for_host(decision: CaseDecision) -> bool:
@@ -225,7 +300,7 @@ def _over(node: Node, context: PassContext) -> NodeSigns:
 
 def _begin(going: _Going, *, goes: bool) -> NodeSigns:
     """Return the annotation of a node that goes off with its host; none for a VM that others switched off."""
-    if going.done is not None:
+    if going.done is not None or _asked(going.decision.record, Power()) is not None:
         if not going.decision.open:
             return NodeSigns(going.keep(None))
         reason = f"somebody removed the annotation {INITIATED}, so its VM is left as it is"
@@ -235,44 +310,29 @@ def _begin(going: _Going, *, goes: bool) -> NodeSigns:
     return NodeSigns(holds=(going.hold(f"its VM is left as it is: somebody else made it {going.vm.state}"),))
 
 
-def _go_off(going: _Going) -> NodeSigns:
-    """Return the next step of a node whose host waits for it: shut down, power off, and keep it off."""
+def _stay_off(going: _Going) -> NodeSigns:
+    """Return what a node waits for whose VM goes off or is off, and since when it is off."""
     done = going.done or Power()
     if going.vm.state == OFF:
-        off = going.keep(replace(done, asked=None, off=done.off or going.now))
+        off = going.keep(Power(off=done.off or going.now))
         return NodeSigns(off, holds=(going.hold("its VM is off until the host leaves maintenance"),))
     if done.off is not None:
         reason = (
             f"somebody switched its VM on after {to_text(done.off)}, so it is left on while the host waits"
         )
-        notices = () if done.asked is not None else (_notice(reason, NoticeType.WARNING),)
-        kept = going.keep(replace(done, asked=done.asked or going.now))
+        notices = () if done.told is not None else (_notice(reason, NoticeType.WARNING),)
+        kept = going.keep(replace(done, told=done.told or going.now))
         return NodeSigns(kept, holds=(going.hold(reason),), notices=notices)
-    decision = going.decision
-    waits = not _willing(going.node) or not decision.drained or not decision.cordoned
-    held = any(
-        hold.code in CHECKS and CHECKS[hold.code].type.step is HeldStep.POST_DRAIN for hold in decision.holds
-    )
-    if waits or held or going.vm.state != ON:
+    asked = _asked(going.decision.record, done)
+    if asked is None or going.vm.state != ON or not _willing(going.node):
         return _NOTHING
-    if done.since is None:
-        # The next pass sees that it is on the node before anything is asked.
-        return NodeSigns(
-            going.keep(Power(going.now)), holds=(going.hold("its guest is to shut down", asks=_SOON),)
-        )
-    ends = done.since + POWER.of(going.context.settings).shutdown_timeout
-    if going.vm.tools and going.now < ends:
-        reason = f"its guest shuts down since {to_text(done.since)}; its VM is powered off at {to_text(ends)}"
-        return going.ask(SHUT_DOWN, done, reason, ends)
-    why = "no guest tools run" if not going.vm.tools else f"its guest did not shut down by {to_text(ends)}"
-    if done.asked is not None and done.asked < ends <= going.now:
-        done = replace(done, asked=None)
-    return going.ask(POWER_OFF, done, f"its VM is powered off: {why}")
+    goes = _goes_off(going.vm, asked[0], going.now, going.context.settings)
+    return NodeSigns(holds=(going.hold(goes.reason, until=goes.until, asks=_SOON),))
 
 
 def _come_back(going: _Going) -> NodeSigns:
     """Return the next step of a node whose host has left maintenance: on, and Ready before its uncordon."""
-    if going.host is None:
+    if going.known.host is None:
         return NodeSigns(
             holds=(going.hold("what its host does is not known"),) if going.vm.state == OFF else ()
         )
@@ -280,9 +340,17 @@ def _come_back(going: _Going) -> NodeSigns:
         return _NOTHING
     if going.vm.state != OFF:
         return NodeSigns(holds=(going.hold(f"its VM is {going.vm.state}, which a person has to end"),))
-    # What was done in this maintenance of the host does not count in the next one.
-    done = Power(asked=going.done.asked if going.done is not None else None)
-    return going.ask(POWER_ON, done, "its VM is powered on: the host left maintenance")
+    reason = "its VM is powered on: the host left maintenance"
+    due = going.done.on + AGAIN if going.done is not None and going.done.on is not None else going.now
+    if going.now < due:
+        return NodeSigns(holds=(going.hold(reason, until=due, asks=_SOON),))
+    return NodeSigns(
+        # What was done in this maintenance of the host does not count in the next one.
+        going.keep(Power(on=going.now)),
+        tasks=(Switch(_named(going.node), going.vm.id, POWER_ON),),
+        holds=(going.hold(reason, asks=_SOON),),
+        notices=(_notice(reason),),
+    )
 
 
 class _Powered(Decider):
@@ -291,12 +359,18 @@ class _Powered(Decider):
     def decide(
         self, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
-        """Return both; a node whose VM is off is not Ready, although its kubelet has said so a moment ago."""
-        vm = _vm_of(node.read, context).vm
-        if vm is None or vm.state == ON or not situation.node.ready:
+        """Return both with what was read of the VM.
+
+        A node whose VM is off is not Ready, although its kubelet has said so a moment ago.
+        """
+        if not POWER.of(context.settings).enabled or HOST not in node.read.labels:
+            return node, situation
+        known = _on_host(node.read, context)
+        situation = replace(situation, of_features={**situation.of_features, NAME: known})
+        if known.vm is None or known.vm.state == ON or not situation.node.ready:
             return node, situation
         off = Condition("Ready", "Unknown", "PoweredOff")
-        others = (one for one in situation.node.conditions if one.type != "Ready")
+        others = (condition for condition in situation.node.conditions if condition.type != "Ready")
         return node, replace(situation, node=replace(situation.node, conditions=(*others, off)))
 
     def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
@@ -340,7 +414,8 @@ def _removed(node: Node, prefix: str) -> NodeSigns:
 FEATURE = Feature(
     NAME,
     (VM_POWER,),
-    (SHUT_DOWN, POWER_OFF, POWER_ON),
+    (POWER_ON,),
+    offers=(OFF_WITH_HOST,),
     reads=_reads,
     adopts=_adopts,
     observe=_observe,

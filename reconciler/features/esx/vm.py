@@ -91,13 +91,13 @@ def identify(node: Named, vms: Iterable[Vm]) -> NodeVm:
 class Power(Struct, frozen=True):
     """What was done with the power of a VM, as an annotation of the node keeps it; moments are UTC.
 
-    `since` is when its guest was first to shut down, `asked` when vCenter was last asked to switch it, `off`
-    when it was first seen off after that.
+    `off` is when it was first seen off while its host waited, `on` when vCenter was last asked to switch it
+    on again. `told` is when people were told that somebody else had done so.
     """
 
-    since: datetime | None = None
-    asked: datetime | None = None
     off: datetime | None = None
+    on: datetime | None = None
+    told: datetime | None = None
 
     @property
     def text(self) -> str:

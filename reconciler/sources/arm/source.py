@@ -335,7 +335,7 @@ SELF_SERVICE = Offer(
     AZURE,
     _due,
     _request,
-    action=PERFORM_MAINTENANCE,
+    actions=(PERFORM_MAINTENANCE,),
     who=f"{NOBODY} when Azure accepts the request",
     by_itself=True,
     answered=_answered,

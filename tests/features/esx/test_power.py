@@ -128,13 +128,9 @@ def test_the_annotation_comes_with_the_cordon_and_the_shutdown_after_the_drain()
     run(world, SETTINGS, lambda: n0(world).unschedulable)
 
     assert n0(world).annotations[INITIATED] == "true"
-    assert POWER not in n0(world).annotations
-    assert there.requests == []
-    run(world, SETTINGS, lambda: POWER in n0(world).annotations)
-    assert world.cluster.pods_on("n0") == ()
-    # The next pass sees that it stayed.
     assert there.requests == []
     run(world, SETTINGS, lambda: bool(there.requests))
+    assert there.requests == [("n0", SHUT)]
 
 
 @pytest.mark.parametrize("alarms", [(), ("Host memory usage",)])
@@ -304,6 +300,42 @@ def test_a_node_that_a_person_uncordons_before_its_shutdown_is_left_alone() -> N
     assert not n0(world).unschedulable
 
 
+def test_a_node_that_a_person_uncordons_while_its_vm_is_off_still_comes_back() -> None:
+    world, there = single()
+    off(world, there)
+    world.cluster.cordon("n0", on=False)
+    run(world, SETTINGS, most=minutes(5))
+    assert there.requests == [("n0", SHUT)]
+
+    there.host = IDLE
+    run(world, SETTINGS, lambda: back(world))
+    assert there.requests == [("n0", SHUT), ("n0", START)]
+
+
+def test_the_record_may_be_gone_while_the_vm_is_off() -> None:
+    world, there = single()
+    off(world, there)
+    world.cluster.annotate("n0", RECORD, None)
+    run(world, SETTINGS, most=minutes(5))
+    assert is_off(there)
+
+    there.host = IDLE
+    run(world, SETTINGS, lambda: not is_off(there))
+    assert there.requests == [("n0", SHUT), ("n0", START)]
+
+
+def test_an_annotation_that_a_person_removes_while_the_guest_shuts_down_is_not_written_again() -> None:
+    world, there = single()
+    there.host, there.takes = ENTERS, None
+    run(world, SETTINGS, lambda: bool(there.requests))
+    world.cluster.annotate("n0", INITIATED, None)
+    run(world, SETTINGS, most=minutes(5))
+
+    assert there.requests == [("n0", SHUT)]
+    assert INITIATED not in n0(world).annotations
+    assert "somebody removed the annotation" in holds(world)
+
+
 def test_a_label_that_a_person_removes_while_the_vm_is_off_still_lets_it_come_back() -> None:
     world, there = single()
     off(world, there)
@@ -329,12 +361,22 @@ def test_without_the_annotation_a_vm_is_never_powered_on() -> None:
 
 def test_a_node_that_a_person_holds_now_is_not_switched() -> None:
     world, there = single()
-    there.host = ENTERS
-    run(world, SETTINGS, lambda: POWER in n0(world).annotations)
+    there.host, there.takes = ENTERS, None
+    run(world, SETTINGS, lambda: bool(there.requests))
     world.cluster.annotate("n0", "node-maintenance.dev/hold", '{"by": "a", "now": true}')
     run(world, SETTINGS, most=minutes(5))
 
-    assert there.requests == []
+    assert there.requests == [("n0", SHUT)]
+
+
+def test_a_node_that_a_person_holds_now_is_not_switched_on_either() -> None:
+    world, there = single()
+    off(world, there)
+    world.cluster.annotate("n0", "node-maintenance.dev/hold", '{"by": "a", "now": true}')
+    there.host = IDLE
+    run(world, SETTINGS, most=minutes(2))
+
+    assert there.requests == [("n0", SHUT)]
 
 
 # vCenter.

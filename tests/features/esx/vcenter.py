@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from reconciler.features.esx.feature import OFF_WITH_HOST
 from reconciler.features.esx.settings import INITIATED
 from reconciler.features.esx.source import HOST, REBOOT_OK, HostState
 from reconciler.features.esx.vm import OFF, ON, POWER_OFF, POWER_ON, Named, NodeVm, Switch, Vm, identify
 from reconciler.model.errors import CloudError
 from reconciler.model.outcome import ActionKind
 from reconciler.model.polling import Listing
+from reconciler.model.record import Record, record_of
 from reconciler.model.values import replace
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
@@ -93,7 +95,9 @@ class FakeVCenter:
             assert node.unschedulable
             assert self.world.cluster.pods_on(request.node) == ()
             assert node.annotations[INITIATED] == "true"
-            assert POWER in node.annotations
+            asked = record_of(node, "node-maintenance.dev")
+            assert isinstance(asked, Record)
+            assert asked.case("default").asked_by(OFF_WITH_HOST.name) is not None
             if request.action is POWER_OFF:
                 self.switch(vm.name, OFF)
             elif self.takes is not None:
