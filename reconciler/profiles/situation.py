@@ -70,6 +70,11 @@ class Situation(Struct, frozen=True, dict=True):
         """The offers by which something was asked for the case."""
         return tuple(offer for offer in self.offers if self.record.asked_by(offer.name) is not None)
 
+    @cached_property
+    def due(self) -> tuple[tuple[Offer, CheckResult], ...]:
+        """Each offer with whether it is due. A check and the trigger behind it read one answer."""
+        return tuple((offer, offer.due(self)) for offer in self.offers)
+
     @property
     def quiet_since(self) -> datetime:
         """Since when no event of the case is current (UTC): now, if the record does not say."""

@@ -174,8 +174,8 @@ def prepare(situation: Situation, effects: Effects) -> Effects:
 
 
 def _ask(situation: Situation, effects: Effects, *, prepares: bool) -> Effects:
-    for offer in situation.offers:
-        if offer.prepares is not prepares or offer.due(situation).verdict is not Verdict.PASSED:
+    for offer, answer in situation.due:
+        if offer.prepares is not prepares or answer.verdict is not Verdict.PASSED:
             continue
         request = offer.request(situation)
         if request is None:

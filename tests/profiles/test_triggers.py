@@ -12,11 +12,12 @@ from msgspec import Struct
 from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.machine import Remove, ScaleUp
 from reconciler.model.node import MECHANIC_LABEL, Node
-from reconciler.model.plan import Notice
+from reconciler.model.plan import Notice, Verdict
 from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, State, Uncordoned
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.plugins import failed, passed
+from reconciler.profiles.checks import CHECKS
+from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.schema import Settings
@@ -251,3 +252,19 @@ def test_effects(trigger: str, seen: Situation, expected: After, words: str) -> 
     assert (effects.record, effects.tasks) == (expected.record, tasks)
     assert effects.node == replace(seen.node, **expected.node)
     assert [words in notice for notice in notices] == [True] * bool(words)
+
+
+def test_a_check_and_the_trigger_behind_it_ask_an_offer_once() -> None:
+    seen: list[Situation] = []
+
+    def due(situation: Situation) -> CheckResult:
+        seen.append(situation)
+        return passed("it is time")
+
+    offer = Offer("toy", "the toy", due, lambda _: Request(Notice("Asked", "may it begin")))
+    asking = replace(situation(held=record()), offers=(offer,))
+
+    assert CHECKS["offerDue"](asking).verdict is Verdict.PASSED
+    effects = TRIGGERS["askPlatform"](asking, Work(asking.node, asking.record))
+    assert effects.record.asked_by("toy") is not None
+    assert len(seen) == 1

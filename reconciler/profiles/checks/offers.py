@@ -13,7 +13,7 @@ from reconciler.profiles.situation import Situation
 @check("offerDue", who="the owner of what the reason names: `reconciler explain {node}`")
 def offer_due(situation: Situation) -> CheckResult:
     """Pass when an offer is due, so that the platform is asked now."""
-    answers = [(offer, offer.due(situation)) for offer in situation.offers if not offer.prepares]
+    answers = [(offer, answer) for offer, answer in situation.due if not offer.prepares]
     due = [answer for _, answer in answers if answer.verdict is Verdict.PASSED]
     if due:
         return replace(_joined(due), holds=False)
@@ -27,7 +27,7 @@ def offer_due(situation: Situation) -> CheckResult:
 @check("preparationDue")
 def preparation_due(situation: Situation) -> CheckResult:
     """Pass when something has to be asked for that must be there before the drain, or before its request."""
-    answers = [offer.due(situation) for offer in situation.offers if offer.prepares]
+    answers = [answer for offer, answer in situation.due if offer.prepares]
     due = [answer for answer in answers if answer.verdict is Verdict.PASSED]
     return replace(_joined(due or answers), holds=False)
 
