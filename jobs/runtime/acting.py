@@ -343,7 +343,7 @@ class CountedEvictions(SharedEvictions):
     refused: Callable[[str], None]
 
     def evict(self, pod: Pod, *, grace: int | None) -> None:
-        """See Evictor."""
+        """Evict the pod as SharedEvictions does, and raise what it raises."""
         try:
             super().evict(pod, grace=grace)
         except ReconcilerError as error:
@@ -405,7 +405,7 @@ class DrainerWhenNeeded:
             self._made.stop(node)
 
     def watched_pods(self, node: str, uid: str) -> tuple[Pod, ...] | None:
-        """See Drains."""
+        """Return the pods of the node as its drain knows them, None without one."""
         return self._made.watched_pods(node, uid) if self._made is not None else None
 
     def progress(self) -> Mapping[str, DrainProgress]:

@@ -35,7 +35,7 @@ class OnceBeside:
         self._notifier, self._beside = notifier, beside
 
     def notify(self, notification: Notification) -> bool:
-        """See Notifier."""
+        """Send the notice, and return whether that is settled: one with `once` is not, if it is late."""
         once = notification.notice.once
         if not once:
             return self._notifier.notify(notification)
@@ -68,7 +68,7 @@ class Behind:
         return self
 
     def notify(self, notification: Notification) -> bool:
-        """See Notifier."""
+        """Send the notice, or keep it to be sent later; return whether that is settled."""
         with self._changed:
             notifier = self._notifier
             assert notifier is not None

@@ -143,7 +143,7 @@ class _Documents:
             yield self._made.popleft()
 
     def once_read(self, path: str, tell: Callable[[], None]) -> bool:
-        """See HealthServer."""
+        """Call `tell` when a document of this path is read, if one was before; return whether one was."""
         if path in self._were_read:
             self._once_read[path] = tell
         return path in self._once_read

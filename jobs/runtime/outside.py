@@ -35,7 +35,7 @@ class _Nobody:
     """A notifier without a feature that writes Events: nobody is notified."""
 
     def notify(self, notification: Notification) -> bool:
-        """See Notifier."""
+        """Send nothing; that is settled."""
         return True
 
 

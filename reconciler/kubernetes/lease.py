@@ -372,7 +372,7 @@ class Lock:
         self._holding.check()
 
     def says(self, begin: Callable[[Passes], Passes]) -> None:
-        """See LeaseClient; call it before `acquire`."""
+        """Let each renewal write what `begin` makes of the passes so far; call it before `acquire`."""
         self._lease.says(begin)
 
     @property

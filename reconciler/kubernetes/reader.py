@@ -128,7 +128,7 @@ class PlainReader:
             return in_order(self._list(PODS, pod_format(), labels=label))
 
     def unplaced(self) -> tuple[Pod, ...]:
-        """See ClusterReader."""
+        """Return the pending pods that have no node yet."""
         return tuple(self._list(PODS, pod_format(), fields="spec.nodeName=,status.phase=Pending"))
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
@@ -176,7 +176,7 @@ class PlainReader:
         return ledgers.from_data(self._ledger_data(), self._memories)
 
     def holds(self) -> tuple[PersonHold, ...]:
-        """See ClusterReader."""
+        """Return the holds of all nodes and of pools, read now."""
         return ledgers.read_holds(self._connection, self._namespace)
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
@@ -188,20 +188,20 @@ class PlainReader:
         return self._connection.time.disagreement()
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """See ClusterReader."""
+        """Return which of these cordoned nodes we cordoned, by their `managedFields`."""
         return self._cordons.ours(nodes)
 
     def uncordoned_by(self, node: Node) -> str:
-        """See ClusterReader."""
+        """Return who uncordoned the node, by its `managedFields`; empty if that is not known."""
         return self._cordons.uncordoned_by(node)
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
-        """See ClusterReader."""
+        """Return by node the volumes that are still attached, but for claims of pods that stay there."""
         attached = attachments_on(self._connection, staying.keys())
         return {node: left(self._connection, attached[node], claims) for node, claims in staying.items()}
 
     def reconciler_of(self, namespace: str) -> Reconciler:
-        """See LockReader."""
+        """Return who makes passes, by the Lease in this namespace."""
         return read_reconciler(self._connection, namespace, self._connection.time.now, observes=False)
 
     # The requests that several of these reads share, or that come ahead of them at scale.

@@ -169,7 +169,6 @@ class KnownObjects(Known[Value, tuple[bool, Value]]):
         self._values: dict[str, Value] = {}
 
     def listed(self, values: Iterable[Value], version: str) -> Iterator[tuple[bool, Value]]:
-        """See Known."""
         del version
         now = {self._source.uid(value): value for value in values}
         for uid, value in list(self._values.items()):
@@ -184,7 +183,6 @@ class KnownObjects(Known[Value, tuple[bool, Value]]):
                 yield True, value
 
     def saw(self, value: Value, *, gone: bool) -> tuple[bool, Value]:
-        """See Known."""
         if gone:
             self._values.pop(self._source.uid(value), None)
         else:

@@ -61,13 +61,11 @@ class Mail(NotifyType):
 
     @property
     def receiver(self) -> MailTo:
-        """See NotifyType."""
         login = (Secret(self.identity), Secret(self.user), Secret(self.password))
         return MailTo(self.host, self.port, self.from_, self.to, self.subject, self.auth, *login)
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
-        """See NotifyType."""
         addresses = [("from", self.from_), *(("to", each) for each in self.to)]
         wrong = [
             (key, f"{literal(each)} is not a mail address") for key, each in addresses if not is_address(each)
@@ -102,12 +100,10 @@ class Slack(NotifyType):
 
     @property
     def receiver(self) -> SlackHook:
-        """See NotifyType."""
         return SlackHook(Secret(self.hook), self.channel)
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
-        """See NotifyType."""
         return _wrong_url("hook", self.hook)
 
 
@@ -128,13 +124,11 @@ class SlackThread(NotifyType):
 
     @property
     def receiver(self) -> messages.SlackThread:
-        """See NotifyType."""
         lease = (self.lease_namespace, self.lease_name)
         return messages.SlackThread(Secret(self.token), self.channel, *lease, self.period, self.url)
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
-        """See NotifyType."""
         names = (("leaseName", self.lease_name), ("leaseNamespace", self.lease_namespace))
         wrong = [
             (key, f"{literal(each)} is no name in Kubernetes")
@@ -176,7 +170,6 @@ class Periodic(ScheduleType):
 
     @property
     def times(self) -> notice_times.Schedule:
-        """See ScheduleType."""
         return notice_times.Periodic(self.interval)
 
 
@@ -188,7 +181,6 @@ class Scheduled(ScheduleType):
 
     @property
     def times(self) -> notice_times.Schedule:
-        """See ScheduleType."""
         return notice_times.Weekly(self.instant, self.weekdays)
 
 
@@ -199,7 +191,6 @@ class Oneshot(ScheduleType):
 
     @property
     def times(self) -> notice_times.Schedule:
-        """See ScheduleType."""
         return notice_times.Once(self.delay)
 
 

@@ -61,7 +61,10 @@ class _Answer(Struct, frozen=True):
 
 
 class ThreadsBeside:
-    """See Beside. It waits for each answer as long as it takes, until `begins` sets a limit."""
+    """Reads and writes beside a pass, each in a thread.
+
+    It waits for each answer as long as it takes, until `begins` sets a limit.
+    """
 
     def __init__(
         self, came: Callable[[], object] = lambda: None, *, seconds: Callable[[], float] = time.monotonic
@@ -112,7 +115,10 @@ class ThreadsBeside:
         most: int = MOST,
         needed: bool = False,
     ) -> Value:
-        """See Beside."""
+        """Return what the work returns, or its error; Late if the pass does not wait for it.
+
+        A pass without a limit does the work in its own thread.
+        """
         value: Value
         answer = self._new(what)
         if answer is not None:
@@ -145,7 +151,10 @@ class ThreadsBeside:
         raise failure
 
     def write(self, what: What, work: Callable[[], Value], *, most: int = MOST) -> Value:
-        """See Beside."""
+        """Return what the work returns, or its error; Late if the pass does not wait for it.
+
+        What is late goes on, and is not written again until it has ended.
+        """
         before = self._taken(what)
         if before is not None and not self._waits(before):
             raise Late(f"{_words(what)}: the request before it has no answer yet")
@@ -165,7 +174,7 @@ class ThreadsBeside:
             self._keep(what, value, now, now, now + counts)
 
     def forget(self, what: What) -> None:
-        """See Beside."""
+        """Let no answer count that was asked for before."""
         with self._lock:
             self._since[what] = self._seconds()
             self._works.pop(what, None)

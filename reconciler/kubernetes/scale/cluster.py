@@ -78,9 +78,9 @@ class CachedCluster(Cluster):
         store: NodeStore | None = None,
         beside: ThreadsBeside | None = None,
     ) -> None:
-        """See Cluster. The `store` gets what is written on nodes, and has them for passes that follow.
+        """Read and write as `Cluster` does, and read `beside` what is neither the nodes nor the ledger.
 
-        What is neither the nodes nor the ledger is read `beside`.
+        The `store` gets what is written on nodes, and has them for passes that follow.
         """
         super().__init__(
             connection,
@@ -95,7 +95,7 @@ class CachedCluster(Cluster):
         self._kept: dict[str, tuple[Any, float]] = {}
 
     def look(self, request: LookRequest) -> Look:
-        """See ClusterReader. All of it is requested before the nodes have come."""
+        """Return what the request names. All of it is requested before the nodes have come."""
         # With an API server that answers slowly, a cordon waits for each read that comes before it.
         self._beside.begin(_LEDGER, self._dated_ledger, lasts=self._ledger_lasts, counts=LEDGER_COUNTS)
         for wanted, name, what, read in (
@@ -135,12 +135,10 @@ class CachedCluster(Cluster):
         return answer
 
     def attached(self, staying: Mapping[str, frozenset[str]]) -> Mapping[str, tuple[str, ...]]:
-        """See PlainReader."""
         read = partial(super().attached, staying)
         return self._beside.read(("VolumeAttachments of", *sorted(staying)), read)
 
     def pods(self, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
-        """See PlainReader."""
         # Those of all nodes are many.
         counts = COUNTS if node is not None else 0.0
         of = ("all nodes" if node is None else node, *(("with placement",) if placement else ()))
@@ -148,21 +146,17 @@ class CachedCluster(Cluster):
         return self._beside.read(("pods of", *of), read, counts=counts)
 
     def pods_with(self, label: str) -> tuple[Pod, ...]:
-        """See PlainReader."""
         what, read = ("pods with the label", label), partial(super().pods_with, label)
         return self._keep(what[0] + label, lambda: self._beside.read(what, read, counts=COUNTS))
 
     def unplaced(self) -> tuple[Pod, ...]:
-        """See PlainReader."""
         what, read = "pods without a node", super().unplaced
         return self._keep(what, lambda: self._beside.read((what,), read, counts=COUNTS))
 
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
-        """See PlainReader."""
         return self._beside.read(("PodDisruptionBudgets",), super().budgets, counts=COUNTS)
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
-        """See PlainReader."""
         return self._beside.read(("namespaces",), super().namespaces, counts=COUNTS)
 
     def agents(self) -> Agents:
@@ -183,17 +177,15 @@ class CachedCluster(Cluster):
         )
 
     def remediator(self) -> Remediator:
-        """See PlainReader."""
         return self._keep("remediator", super().remediator)
 
     def server_version(self) -> ServerVersion:
-        """See PlainReader."""
         return self._keep("server", super().server_version)
 
     def ledger(self) -> Ledger:
         """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read.
 
-        See ClusterReader: it may be an older one.
+        It may be an older one: its `as_of` says from when.
         """
         data, at = self._last_ledger()
         age = time.monotonic() - at
@@ -201,25 +193,21 @@ class CachedCluster(Cluster):
         return replace(ledgers.from_data(data, self._memories), as_of=as_of)
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        """See PlainReader."""
         return self._beside.read(("NodeMaintenance objects", prefix), partial(super().maintenances, prefix))
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """See PlainReader."""
         what = ("who cordoned", *sorted(node.uid for node in nodes))
         with suppress(Late):
             return self._beside.read(what, partial(super().cordoned_by_us, nodes), most=1)
         return frozenset()
 
     def uncordoned_by(self, node: Node) -> str:
-        """See PlainReader."""
         with suppress(Late):
             what = ("who uncordoned", node.name, node.uid)
             return self._beside.read(what, partial(super().uncordoned_by, node))
         return ""
 
     def reconciler_of(self, namespace: str) -> Reconciler:
-        """See PlainReader."""
         read = partial(super().reconciler_of, namespace)
         return self._beside.read(("the lock in namespace", namespace), read)
 

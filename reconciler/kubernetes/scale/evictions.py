@@ -37,7 +37,10 @@ class SharedEvictions(Evictions):
         prefix: str,
         first: Callable[[], object] = lambda: None,
     ) -> None:
-        """See Evictions. Call `first` before each read. It may wait for what goes before drains."""
+        """Evict with this connection; `guard` raises LockLost if the lock is not ours.
+
+        `first` is called before each read, and may wait for what goes before drains.
+        """
         super().__init__(connection, guard=guard, prefix=prefix)
         self._first = first
         self._lock = threading.Lock()

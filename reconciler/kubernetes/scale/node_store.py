@@ -91,7 +91,7 @@ class NodeStore(Known[Any, NodeChange]):
         return form
 
     def forget(self) -> None:
-        """See Known. No pass sees a node before the next list, and then it looks at all."""
+        """Forget all nodes. No pass sees one before the next list, and then it looks at all."""
         with self._lock:
             self._went_back_at = self._clock()
             self._forget()
@@ -189,7 +189,6 @@ class NodeStore(Known[Any, NodeChange]):
                 self._written.add(node.name)
 
     def listed(self, values: Iterable[Node], version: str) -> Iterator[NodeChange]:
-        """See Known."""
         with self._lock:
             nodes = {node.name: node for node in values}
             first = self._heard_at is None and not self._nodes
@@ -203,7 +202,7 @@ class NodeStore(Known[Any, NodeChange]):
         yield from changes
 
     def saw(self, value: Update, *, gone: bool) -> NodeChange | None:
-        """See Known. Versions and heartbeats are no change, and do not make a Node of what came."""
+        """Return the change. Versions and heartbeats are none, and do not make a Node of what came."""
         glance = value.glance
         with self._lock:
             before = self._nodes.get(glance.name)
@@ -222,15 +221,14 @@ class NodeStore(Known[Any, NodeChange]):
 
     @property
     def relist_every(self) -> float:
-        """See Known. Passes do not list the nodes, so an event that was lost has to show soon."""
+        """The seconds until the next list. Passes list no nodes, so a lost event has to show soon."""
         return RELIST_EVERY
 
     def heard(self) -> None:
-        """See Known."""
         self._heard_at = self._clock() if self._heard_at is not None else None
 
     def lost(self) -> None:
-        """See Known. Until the next list, passes list the nodes."""
+        """Note that an object can't be read: until the next list, passes list the nodes."""
         with self._lock:
             self._lose()
 
