@@ -25,7 +25,7 @@ from reconciler.passes.assess import assess
 from reconciler.passes.causes import with_causes
 from reconciler.passes.decide import decide
 from reconciler.passes.observe import Rehearsal, observe
-from reconciler.passes.parts import Parts, Sources, check_record_parts
+from reconciler.passes.parts import Parts, Sources, check_kept_parts
 from reconciler.passes.plugin import Feature, Source
 from reconciler.passes.preview import add_pods, preview
 from reconciler.passes.store import Store
@@ -51,7 +51,7 @@ PARTS = Parts(Sources(*_SOURCES.values()), tuple(_FEATURES.values()))
 # pass.
 hold_kinds()
 action_kinds()
-check_record_parts()
+check_kept_parts()
 columns()
 
 AGAIN = 2

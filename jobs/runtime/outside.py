@@ -55,20 +55,14 @@ class Wiring:
         Without a guard nothing can be written. `nodes` are those that a watch follows. `came` is called when
         an answer has come that a pass went on without.
         """
-        polled = PARTS.sources.polled
         self.beside = ThreadsBeside(came)
         self.cluster = CachedCluster(
-            connection,
-            guard=guard,
-            namespace=target.namespace,
-            memories=polled,
-            store=nodes,
-            beside=self.beside,
+            connection, guard=guard, namespace=target.namespace, store=nodes, beside=self.beside
         )
         self.nodes = nodes
         self.itself = itself()
         self.connection, self.target = connection, target
-        self._sources = SourceClients(polled, guard)
+        self._sources = SourceClients(PARTS.sources.polled, guard)
         ports = Ports(connection, target, guard)
         self._ports = [process.ports(ports) for process in processes() if process.ports]
         self._machines = [process.machines(ports) for process in processes() if process.machines]

@@ -22,13 +22,12 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.reconcilers import read_rivals
-from reconciler.model.clocks import own_times
-from reconciler.model.content import CalendarText, ConfigMapName, Holder, KeptCalendar
+from reconciler.model.content import CalendarText, ConfigMapName, Holder
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.reconciler import Reconciler, running
-from reconciler.passes.observe import calendars_now
+from reconciler.model.snapshot import Ledger
 from reconciler.report.acting import acting_lines, cluster_words
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
@@ -366,6 +365,9 @@ def with_calendars(settings: Settings, target: Target | None, now: datetime) -> 
     places = settings.calendar_places()
     if not places:
         return settings, []
+    # Few commands need all features.
+    from reconciler.run import PARTS
+
     make = first("calendars")
     in_files = tuple(place for place in places if place.holder is Holder.FILE)
     connection, away = None, "" if target is not None else "this command names no cluster: add --context"
@@ -376,18 +378,18 @@ def with_calendars(settings: Settings, target: Target | None, now: datetime) -> 
         except ClusterError as error:
             away = str(error)
             texts |= {place.name: CalendarText(unread=away) for place in places if place not in in_files}
-    kept: tuple[KeptCalendar, ...] = ()
+    ledger = Ledger()
     try:
         if make is not None and not away:
             texts |= make(connection).read([place for place in places if place not in in_files])
         if connection is not None and target is not None and any(text.unread for text in texts.values()):
-            kept = Cluster(connection, namespace=target.namespace).ledger().believed(own_times(now)).calendars
+            ledger = Cluster(connection, namespace=target.namespace).ledger()
     except ClusterError as error:
         away = f"{error}; it needs the permission {error.needs}" if error.needs else str(error)
     finally:
         if connection is not None:
             connection.close()
-    texts = calendars_now(places, texts, kept, now)
+    texts = dict(PARTS.calendars(places, texts, ledger, now)[0])
     nothing = away or "it has kept nothing of this calendar"
     notes = [
         f"the calendar {name} can't be read: {text.unread}. What the reconciler has kept of it is not known: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from reconciler.http.retrying import Guard, read_only
@@ -10,7 +10,6 @@ from reconciler.kubernetes import kept_records, maintenances, node_writing
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.reader import AGENT, AGENT_NAMESPACE, NAMESPACE, PlainReader
-from reconciler.model.polling import MemoryForm
 from reconciler.model.snapshot import Ledger
 from reconciler.model.writes import (
     ConditionsWrite,
@@ -34,16 +33,12 @@ class Cluster(PlainReader):
         agent_namespace: str = AGENT_NAMESPACE,
         agent: str = AGENT,
         field_manager: str = "",
-        memories: Sequence[MemoryForm] = (),
     ) -> None:
         """Use this connection, and call the guard before each write; without a guard it only reads.
 
-        `field_manager` is the name for what it writes on nodes, by default that of passes. The ledger that
-        it reads and writes has the memories of these forms; others stay as they are.
+        `field_manager` is the name for what it writes on nodes, by default that of passes.
         """
-        super().__init__(
-            connection, namespace=namespace, agent_namespace=agent_namespace, agent=agent, memories=memories
-        )
+        super().__init__(connection, namespace=namespace, agent_namespace=agent_namespace, agent=agent)
         self._guard = guard or read_only
         self._labels = node_writing.LabelWriter(connection, self._guard)
         self._field_manager = field_manager
@@ -74,12 +69,7 @@ class Cluster(PlainReader):
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""
 
-        def change(data: Mapping[str, str]) -> Mapping[str, str | None]:
-            before = ledgers.from_data(data, self._memories)
-            merged = ledger.merged(before)
-            return {} if data and merged == before else ledgers.to_data(merged, data, self._memories)
-
-        self._change_data(change)
+        self._change_data(partial(ledgers.to_data, ledger))
 
     def _change_records(self, change: kept_records.Change) -> None:
 

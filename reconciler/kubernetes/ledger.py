@@ -1,9 +1,8 @@
 """The ledger as the data of its ConfigMap, and the holds of many nodes in it, which only people write.
 
-A text that can't be read is dropped with a warning: the memory of a polled source only saves work,
-replaced nodes stop holding places of the budget, writes that did not stay are tried again without a
-pause, and calendars are read again. The last start keeps the spacing between drains, so the ledger says if
-it can't be read.
+A text of the core that can't be read is dropped with a warning: replaced nodes stop holding places of the
+budget, and writes that did not stay are tried again without a pause. The last start keeps the spacing between
+drains, so the ledger says if it can't be read. All other keys are parts of plugins.
 """
 
 from __future__ import annotations
@@ -22,13 +21,11 @@ from reconciler.kubernetes import objects
 from reconciler.kubernetes.connection import LEDGER, Connection, Request, core
 from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.model import limits
-from reconciler.model.content import KeptCalendar
-from reconciler.model.errors import Conflict, NotFound, SourceError
+from reconciler.model.errors import Conflict, NotFound
 from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, fleet_holds, fleet_text
 from reconciler.model.moments import from_text, to_text
-from reconciler.model.polling import AnyMemory, Memory, MemoryForm
-from reconciler.model.snapshot import MOST, Ledger, Replaced, Undone
+from reconciler.model.snapshot import KEYS, MOST, Ledger, Replaced, Undone
 from reconciler.model.values import decoded, encoded
 
 log = logging.getLogger(__name__)
@@ -38,21 +35,15 @@ Value = TypeVar("Value", bound=Struct)
 LAST_START = "lastStart"
 _LONGEST = 200
 REPLACED = "replaced"
-SIGNS = "published"
 LASTED = "lasted"
 HOLDS = "holds"
 UNDONE = "undone"
-CALENDARS = "calendars"
 
 _SECOND = timedelta(seconds=1)
-_MOST_SIGNS = 10
 
 
-def from_data(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> Ledger:
-    """Return the ledger with the memories of these forms.
-
-    `unread` is set where its last start can't be read.
-    """
+def from_data(data: Mapping[str, str]) -> Ledger:
+    """Return the ledger; `unread` is set where its last start can't be read."""
     last_start, unread = None, ""
     try:
         last_start = from_text(data[LAST_START]) if data.get(LAST_START) else None
@@ -61,38 +52,34 @@ def from_data(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> Ledger:
     return Ledger(
         last_start=last_start,
         unread=unread,
-        memories=_memories(data, forms),
         replaced=_list(Replaced, data.get(REPLACED), "which nodes were replaced"),
-        signs=_signs(data.get(SIGNS, "")),
         lasted=_lasted(data.get(LASTED, "")),
         holds=fleet_holds(data.get(HOLDS, "")),
         undone=_list(Undone, data.get(UNDONE), "which writes did not stay")[:MOST],
-        calendars=_list(KeptCalendar, data.get(CALENDARS), "what calendars said"),
+        parts={key: text for key, text in data.items() if key not in KEYS and text},
     )
 
 
-def to_data(ledger: Ledger, before: Mapping[str, str], forms: Iterable[MemoryForm]) -> dict[str, str]:
-    """Return the data to merge over what was there `before`; keys of others stay as they are."""
-    memories = {form.name: form.dump(ledger.memories.get(form.name, Memory())) for form in forms}
+def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
+    """Return the data to merge over what was there `before`, empty if nothing changes.
+
+    The last start never moves back, and keys that the ledger does not change stay as they are.
+    """
+    known = from_data(before)
+    merged = ledger.merged(known)
+    if before and merged == known:
+        return {}
     data = {
-        LAST_START: to_text(ledger.last_start) if ledger.last_start else "",
-        **memories,
-        REPLACED: _list_text(ledger.replaced),
-        UNDONE: _list_text(sorted(ledger.undone, key=lambda undone: undone.node)[:MOST]),
-        CALENDARS: _list_text(ledger.calendars),
-        SIGNS: ",".join(ledger.signs),
-        LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(ledger.lasted.items())),
+        LAST_START: to_text(merged.last_start) if merged.last_start else "",
+        REPLACED: _list_text(merged.replaced),
+        UNDONE: _list_text(sorted(merged.undone, key=lambda undone: undone.node)[:MOST]),
+        LASTED: ",".join(f"{kind}={length // _SECOND}" for kind, length in sorted(merged.lasted.items())),
+        **ledger.new_parts,
     }
-    if ledger.unread:
+    if merged.unread:
         # What can't be read is replaced by a start only.
         del data[LAST_START]
     return {key: text for key, text in data.items() if text or key in before}
-
-
-def _signs(text: str) -> tuple[str, ...]:
-    """Return the names of signs in a text; a name that no feature has does nothing."""
-    names = limits.text(text, _LONGEST).split(",")[:_MOST_SIGNS]
-    return tuple(sorted({name for name in names if name}))
 
 
 def _lasted(text: str) -> dict[Kind, timedelta]:
@@ -117,19 +104,6 @@ def _list(kind: type[Value], text: str | None, what: str) -> tuple[Value, ...]:
     except (ValueError, TypeError) as error:
         log.warning("%s can't be read, and is forgotten: error=%r", what, error)
         return ()
-
-
-def _memories(data: Mapping[str, str], forms: Iterable[MemoryForm]) -> dict[str, AnyMemory]:
-    memories: dict[str, AnyMemory] = {}
-    for form in forms:
-        try:
-            memory = form.load(data.get(form.name, ""))
-        except SourceError as error:
-            log.warning("%s, so it is asked again: source=%s", error, form.name)
-            continue
-        if memory != Memory():
-            memories[form.name] = memory
-    return memories
 
 
 Data = Mapping[str, str]

@@ -36,7 +36,6 @@ from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.polling import MemoryForm
 from reconciler.model.ports import Look, LookRequest, attempt
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
@@ -60,11 +59,10 @@ class PlainReader:
         namespace: str = NAMESPACE,
         agent_namespace: str = AGENT_NAMESPACE,
         agent: str = AGENT,
-        memories: Sequence[MemoryForm] = (),
     ) -> None:
-        """Use this connection. Our ConfigMap is in this namespace; of its memories, these forms are read."""
+        """Use this connection. Our ConfigMap is in this namespace."""
         self._connection = connection
-        self._namespace, self._memories = namespace, memories
+        self._namespace = namespace
         self._agent_namespace, self._agent = agent_namespace, agent
         self._cordons = CordonOwner(connection)
         self._nodes: Mapping[str, Node] = {}
@@ -173,7 +171,7 @@ class PlainReader:
 
     def ledger(self) -> Ledger:
         """Return our ConfigMap's ledger, an empty one if there is none yet; Rejected if it can't be read."""
-        return ledgers.from_data(self._ledger_data(), self._memories)
+        return ledgers.from_data(self._ledger_data())
 
     def holds(self) -> tuple[PersonHold, ...]:
         """Return the holds of all nodes and of pools, read now."""

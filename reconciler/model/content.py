@@ -6,19 +6,15 @@ what sends something replaces the names by their values.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
-import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
-from functools import lru_cache
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from reconciler.model.limits import CALENDAR, KEPT_CALENDARS, is_object_name
+from reconciler.model.limits import is_object_name
 
 _HASH_LENGTH = 12
 
@@ -126,65 +122,6 @@ class CalendarText(Struct, frozen=True):
     unread: str = ""
     note: str = ""
     unread_since: datetime | None = None
-
-
-class KeptCalendar(Struct, frozen=True):
-    """The last content of a calendar that could be used, for a process that can't read the calendar.
-
-    `place` is a hash of where it was read and how. `content` is compressed. `unread_since` is the first pass
-    that could not use the newest content (UTC).
-    """
-
-    name: str
-    place: str
-    content: Annotated[str, Meta(max_length=KEPT_CALENDARS)]
-    unread_since: datetime | None = None
-
-    @property
-    def text(self) -> str:
-        """The content; ValueError if it can't be read."""
-        return _unpacked(self.content)
-
-
-def kept_calendars(
-    places: Iterable[CalendarPlace], texts: Mapping[str, CalendarText]
-) -> tuple[KeptCalendar, ...]:
-    """Return what is kept of the calendars at these places, by name, as far as there is room for it."""
-    found, room = [], KEPT_CALENDARS
-    for place in sorted(places, key=lambda place: place.name):
-        read = texts.get(place.name, CalendarText())
-        if read.unread or not read.text:
-            continue
-        kept = KeptCalendar(place.name, place_hash(place), _packed(read.text), read.unread_since)
-        if len(kept.content) <= room:
-            found.append(kept)
-            room -= len(kept.content)
-    return tuple(found)
-
-
-def place_hash(place: CalendarPlace) -> str:
-    """Return a text that differs for places of which one content has different times."""
-    read = (str(place), str(place.zone), place.zone_given, place.aks)
-    return short_hash(repr(read).encode("utf-8", "surrogatepass"))
-
-
-# Each pass asks for the same few texts again.
-@lru_cache(maxsize=64)
-def _packed(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode("utf-8", "surrogatepass"), 9)).decode()
-
-
-@lru_cache(maxsize=64)
-def _unpacked(content: str) -> str:
-    try:
-        stream = zlib.decompressobj()
-        # A character has four bytes at most.
-        found = stream.decompress(base64.b64decode(content, validate=True), 4 * CALENDAR)
-        if not stream.eof:
-            raise ValueError("it is cut off, or too large")
-        return found.decode("utf-8", "surrogatepass")
-    except (ValueError, zlib.error) as error:
-        raise ValueError(f"the kept content can't be read: {error}") from error
 
 
 MASKED = "***"

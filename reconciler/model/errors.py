@@ -199,6 +199,10 @@ class RecordUnreadable(ReconcilerError):
     """The record on a node is broken or of a newer version; it is never overwritten."""
 
 
+class LedgerUnreadable(ReconcilerError):
+    """A plugin's part of the ledger can't be read, or is too large to be kept."""
+
+
 class SourceError(ReconcilerError):
     """A source of events can't be read; its answer is unknown."""
 

@@ -40,6 +40,9 @@ ANNOTATION = 32 * 1024
 LEDGER = 1 << 20
 """Characters of one text in our own ConfigMap, which as a whole holds no more than 1 MiB."""
 
+LEDGER_PART = LEDGER // 2
+"""Characters of what one plugin keeps there."""
+
 EVENTS = 100
 """Events of one node, and of one annotation."""
 

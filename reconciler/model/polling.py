@@ -95,15 +95,3 @@ class Memory(Struct, Generic[S, F], frozen=True):
 
 AnyMemory: TypeAlias = Memory[Any, Any]
 """The memory of any source. Only the source itself knows the types in it."""
-
-
-class MemoryForm(Protocol):
-    """How the memory of one source is written: the source itself, for the ledger."""
-
-    name: str
-
-    def dump(self, memory: AnyMemory, /) -> str:
-        """Return the memory as text, empty for an empty memory."""
-
-    def load(self, text: str, /) -> AnyMemory:
-        """Parse the text; raises SourceError."""

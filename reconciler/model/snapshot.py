@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
 from reconciler.model import limits
 from reconciler.model.clocks import Disagreement, OwnTimes
-from reconciler.model.content import CalendarText, KeptCalendar
+from reconciler.model.content import CalendarText
 from reconciler.model.drains import DrainProgress
+from reconciler.model.errors import LedgerUnreadable
 from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine
@@ -22,7 +25,7 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import Unseen
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import Record, Unreadable
-from reconciler.model.values import Name, replace
+from reconciler.model.values import Code, Name, replace
 
 FIRST_PAUSE = timedelta(seconds=10)
 """The pause after the first try. Each further pause is twice as long, so the tries grow with the logarithm of
@@ -162,26 +165,23 @@ class Replaced(Struct, frozen=True):
 class Ledger(Struct, frozen=True):
     """State that belongs to no node, in one ConfigMap.
 
-    `last_start` (UTC) is for spacing. `memories` are the last answers of polled sources with the times of the
-    next queries, by the source's name; an empty memory is left out. `replaced` are the nodes whose
-    replacements may still be missing. `signs` are those of features that may have objects, which are
-    deleted once the settings no longer name the sign. `lasted` is how long cases that we ended took from
-    the start of the drain, by the kind of their event. `holds` are those of people for all nodes, or for a
-    pool; only people write them. `undone` are the writes of nodes that did not stay. `calendars` are their
-    last contents that could be used. `unread` says why the
-    last start can't be read, empty where it can. `ahead` is a last start in the future as it was read: a
-    write replaces it, though a last start never moves back otherwise. `as_of` is when it was read (UTC), if
-    it can't be read now: it has what this process has written since, and not what people have.
+    `last_start` (UTC) is for spacing. `replaced` are the nodes whose replacements may still be missing.
+    `lasted` is how long cases that we ended took from the start of the drain, by the kind of their event.
+    `holds` are those of people for all nodes, or for a pool; only people write them. `undone` are the writes
+    of nodes that did not stay. `parts` are the texts of plugins by their keys, read through their
+    `LedgerPart`, and `new_parts` those that a write changes; an empty text removes what was there. `unread`
+    says why the last start can't be read, empty where it can. `ahead` is a last start in the future as it was
+    read: a write replaces it, though a last start never moves back otherwise. `as_of` is when it was read
+    (UTC), if it can't be read now: it has what this process has written since, and not what people have.
     """
 
     last_start: datetime | None = None
-    memories: Mapping[str, AnyMemory] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
-    signs: tuple[str, ...] = ()
     lasted: Mapping[Kind, timedelta] = field(default_factory=dict)
     holds: tuple[PersonHold, ...] = ()
     undone: tuple[Undone, ...] = ()
-    calendars: tuple[KeptCalendar, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
+    new_parts: Mapping[str, str] = field(default_factory=dict)
     unread: str = ""
     ahead: datetime | None = None
     as_of: datetime | None = None
@@ -191,15 +191,92 @@ class Ledger(Struct, frozen=True):
         last = times.maybe(self.last_start)
         gone = tuple(replace(one, at=times.of(one.at)) for one in self.replaced)
         undone = tuple(replace(one, last=times.of(one.last)) for one in self.undone)
-        calendars = tuple(replace(one, unread_since=times.maybe(one.unread_since)) for one in self.calendars)
         ahead = self.last_start if last != self.last_start else None
-        return replace(self, last_start=last, ahead=ahead, replaced=gone, undone=undone, calendars=calendars)
+        return replace(self, last_start=last, ahead=ahead, replaced=gone, undone=undone)
 
     def merged(self, before: Ledger) -> Ledger:
-        """Return this ledger as it is written over `before`: the last start never moves back."""
+        """Return this ledger as it is written over `before`.
+
+        The last start never moves back, and parts that this ledger does not change stay as they are.
+        """
         earlier = before.last_start if before.last_start != self.ahead else None
         last = max((one for one in (earlier, self.last_start) if one), default=None)
-        return replace(self, last_start=last, ahead=None, as_of=None, holds=before.holds)
+        parts = {name: text for name, text in {**before.parts, **self.new_parts}.items() if text}
+        return replace(
+            self, last_start=last, ahead=None, as_of=None, holds=before.holds, parts=parts, new_parts={}
+        )
+
+
+KEYS = frozenset({"lastStart", "replaced", "lasted", "holds", "undone", "keptRecords"})
+"""The keys of the core in the ConfigMap of the ledger. Each other key is a part."""
+
+Value = TypeVar("Value")
+
+
+class LedgerPart(Struct, Generic[Value], frozen=True):
+    """A plugin's part of the ledger: one value of the plugin's own type, under a key of its own.
+
+    `name` is the key in the ConfigMap, and `code` how the value is written as JSON and read. `empty` is the
+    value of a ledger without the part, and `unread` that of one whose part can't be read, by default the
+    empty one. `follows` says to people what follows then. A part that can't be read stays as it is until its
+    plugin keeps something again, after a note. A text has at most `most` characters. A part that no plugin of
+    this program knows stays as it is.
+    """
+
+    name: str
+    code: Code
+    empty: Value
+    follows: str
+    unread: Value | None = None
+    most: int = limits.LEDGER_PART
+
+    def of(self, ledger: Ledger) -> Value:
+        """Return the value in a ledger. Raises LedgerUnreadable, with the name, if it can't be read."""
+        text = ledger.new_parts.get(self.name, ledger.parts.get(self.name))
+        if not text:
+            return self.empty
+        try:
+            value: Value = _read(self.code, text, self.most)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            why = limits.text(limits.why_unreadable(error))
+            raise LedgerUnreadable(f"`{self.name}` of the ledger can't be read: {why}") from error
+        return value
+
+    def known(self, ledger: Ledger) -> tuple[Value, tuple[str, ...]]:
+        """Return what counts of the value in a ledger, and a note if it can't be read."""
+        try:
+            return self.of(ledger), ()
+        except LedgerUnreadable as error:
+            unread = self.empty if self.unread is None else self.unread
+            return unread, (f"{error}; {self.follows}, and what is known then replaces it",)
+
+    def put(self, ledger: Ledger, value: Value) -> Ledger:
+        """Return the ledger with this value. Raises LedgerUnreadable for one that is too large.
+
+        A value that the ledger has already is not written in another form.
+        """
+        try:
+            if value == self.of(ledger):
+                return ledger
+        except LedgerUnreadable:
+            # Who has read it has said so.
+            pass
+        text = "" if value == self.empty else _ENCODER.encode(self.code.write(value))
+        if len(text) > self.most:
+            raise LedgerUnreadable(
+                f"`{self.name}` of the ledger would be longer than {self.most} characters, so it stays as it "
+                "is"
+            )
+        return replace(ledger, new_parts={**ledger.new_parts, self.name: text})
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
+# Each pass reads the same few texts again.
+@lru_cache(maxsize=8)
+def _read(code: Code, text: str, most: int) -> Any:
+    return code.read(limits.loads(text, most))
 
 
 class Problems(Struct, frozen=True):

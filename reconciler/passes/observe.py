@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.clocks import own_times
-from reconciler.model.content import CalendarPlace, CalendarText, KeptCalendar, kept_calendars, place_hash
+from reconciler.model.content import CalendarText
 from reconciler.model.errors import CloudError, ClusterError, Late, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.limits import EARLIEST
@@ -29,7 +29,7 @@ from reconciler.model.node import (
     upgraded_pools,
 )
 from reconciler.model.pod import Pod, claims_of
-from reconciler.model.polling import AnyMemory, Listing, Memory
+from reconciler.model.polling import AnyMemory, Listing
 from reconciler.model.ports import (
     COUNTS,
     Beside,
@@ -79,11 +79,6 @@ _UNREACHABLE_AT_MOST = 3
 
 _SOON = timedelta(minutes=15)
 """A maintenance that comes sooner is drained for at once."""
-
-LAST_CONTENT = timedelta(days=1)
-"""How long the last good content of a calendar counts while the newest can't be used."""
-
-NOT_READ = CalendarText(unread="nothing has read it")
 
 _JUST_BEGUN = timedelta(seconds=10)
 """How long a drain may take to show the pods of its node, before a pass reads them itself."""
@@ -147,7 +142,7 @@ def observe(
     server = version or ServerVersion(problem=problem)
 
     ledger, doubts = _ledger(look, settings, now, gaps)
-    objects, unread_objects = parts.read_objects(reader, settings, ledger.signs, gaps)
+    objects, unread_objects = parts.read_objects(reader, settings, ledger, gaps)
 
     # The services, if their time has come. Their answers may wake nodes that rest.
     fleet = _fleet(context, of_nodes, nodes)
@@ -190,8 +185,7 @@ def observe(
     busy = list(dict.fromkeys((*draining, *struck, *held)))
 
     namespaces, namespaces_problem = _namespaces(reader, settings, gaps)
-    kept = ledger.believed(own_times(now, reader.disagreement())).calendars
-    calendars, unread_calendars = _calendars(outside, settings, kept, now)
+    calendars, unread_calendars = _calendars(context, ledger)
 
     # The nodes that wait for a drain: whether it can end, and which of them it is better to drain together.
     # A mode that cordons nothing has the time to read, and so has what a person asks for.
@@ -550,13 +544,12 @@ def _namespaces(
         return {}, internal("the namespaces can't be read", error)
 
 
-def _calendars(
-    outside: Outside, settings: Settings, kept: Iterable[KeptCalendar], now: datetime
-) -> tuple[Mapping[str, CalendarText], tuple[str, ...]]:
+def _calendars(context: _Context, ledger: Ledger) -> tuple[Mapping[str, CalendarText], tuple[str, ...]]:
     """Return what was read of the calendars, and a note for each whose newest content can't be used.
 
-    `kept` is what an earlier pass, perhaps of another process, has read of them.
+    The ledger has what an earlier pass, perhaps of another process, has read of them.
     """
+    outside, settings = context.outside, context.settings
     places = settings.calendar_places()
     if not places or outside.calendars is None:
         return settings.calendar_texts, ()
@@ -571,48 +564,15 @@ def _calendars(
     except Exception as error:  # noqa: BLE001 - without calendars, a drain starts later
         failed = "the calendars can't be read"
         problems = (f"internal error: {failed}: {internal(failed, error)}",)
-    found = calendars_now(places, read, kept, now)
-    fits = {one.name for one in kept_calendars(places, found)}
+    found, of_feature = context.parts.calendars(places, read, ledger, context.now)
     notes = [
-        f"the calendar {name} is too large to be kept: when it can't be read, it allows no start before a "
-        "deadline"
-        for name, one in found.items()
-        if not one.unread and name not in fits
-    ]
-    notes += [
         f"the calendar {name} can't be read: {one.unread}; it allows no start before a deadline"
         if one.unread
         else f"the calendar {name}: {one.note}"
         for name, one in found.items()
         if one.unread or one.note
     ]
-    return found, (*problems, *notes)
-
-
-def calendars_now(
-    places: Iterable[CalendarPlace],
-    read: Mapping[str, CalendarText],
-    kept: Iterable[KeptCalendar],
-    now: datetime,
-) -> dict[str, CalendarText]:
-    """Return what counts `now` (UTC) of the calendar at each place, by name: what was `read`, or was kept."""
-    before = {(calendar.name, calendar.place): calendar for calendar in kept}
-    texts = {}
-    for place in places:
-        text = texts[place.name] = read.get(place.name, NOT_READ)
-        last = before.get((place.name, place_hash(place)))
-        if not text.unread or last is None:
-            continue
-        # The last good content counts for a day.
-        since = last.unread_since or now.replace(microsecond=0)
-        try:
-            content = last.text if now < since + LAST_CONTENT else ""
-        except ValueError:
-            continue
-        if content:
-            counts = f"what it said before counts until {to_text(since + LAST_CONTENT)}"
-            texts[place.name] = CalendarText(content, note=f"{text.unread}; {counts}", unread_since=since)
-    return texts
+    return found, (*problems, *of_feature, *notes)
 
 
 def _may_start(node: Node, record: Record | None, readings: tuple[Reading, ...], settings: Settings) -> bool:
@@ -708,7 +668,8 @@ def _poll(
     notes: set[str] = set()
     for source in sources:
         client = context.outside.clients.get(source.name)
-        memory = ledger.memories.get(source.name, Memory())
+        memory, lost = source.kept.known(ledger)
+        problems += lost
         followed = {
             name
             for name, record in records.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
@@ -10,17 +10,20 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler import plugins
-from reconciler.model.errors import Late
+from reconciler.model import record, snapshot
+from reconciler.model.content import CalendarPlace, CalendarText
+from reconciler.model.errors import Late, LedgerUnreadable
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps, guarded, internal
-from reconciler.model.record import KEYS
+from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.values import replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import (
+    CalendarsNow,
     Feature,
     Fleet,
     LabelsOf,
@@ -135,6 +138,12 @@ class Parts(Struct, frozen=True, dict=True):
         """The names of the parts of the record that features keep there."""
         return frozenset(feature.record.name for feature in self.features if feature.record is not None)
 
+    @property
+    def in_ledger(self) -> frozenset[str]:
+        """The keys of the ledger under which plugins keep something."""
+        of_features = (feature.ledger.name for feature in self.features if feature.ledger is not None)
+        return frozenset((*of_features, *(source.kept.name for source in self.sources.polled)))
+
     def machine_of(self, node: Node, settings: Settings) -> MachineRef | None:
         """Return the machine of a node, None if no feature knows it."""
         machines = (feature.machine_of(node, settings) for feature in self.features if feature.machine_of)
@@ -166,16 +175,17 @@ class Parts(Struct, frozen=True, dict=True):
         return read, tuple(notes)
 
     def read_objects(
-        self, reader: ClusterReader, settings: Settings, earlier: Collection[str], gaps: Gaps
+        self, reader: ClusterReader, settings: Settings, ledger: Ledger, gaps: Gaps
     ) -> ReadObjects:
         """Return the objects that features show."""
         objects: dict[str, Sequence[Any]] = {}
         problems: list[str] = []
         for feature in self.features:
             if feature.read_objects:
-                read, unread = feature.read_objects(reader, settings, earlier, gaps)
+                kept, lost = feature.ledger.known(ledger) if feature.ledger else (None, ())
+                read, unread = feature.read_objects(reader, settings, kept, gaps)
                 objects |= read
-                problems += unread
+                problems += (*lost, *unread)
         return objects, tuple(problems)
 
     def deciders(self, nodes: Sequence[NodeFacts], context: PassContext) -> tuple[Decider, ...]:
@@ -217,19 +227,50 @@ class Parts(Struct, frozen=True, dict=True):
         signs = [feature.taken_back(node, prefix) for feature in self.features if feature.taken_back]
         return all_signs([*signs, self.outlived(node, prefix)] if has_left else signs)
 
-    def object_changes(
-        self, objects: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str]
-    ) -> ObjectChanges:
+    def calendars(
+        self, places: Sequence[CalendarPlace], read: Mapping[str, CalendarText], ledger: Ledger, now: datetime
+    ) -> CalendarsNow:
+        """Return what counts of the calendars `now` (UTC): what was read, or what a feature kept of them."""
+        for feature in self.features:
+            if feature.calendars:
+                kept, lost = feature.ledger.known(ledger) if feature.ledger else (None, ())
+                read, notes = feature.calendars(places, read, kept, now)
+                return read, (*lost, *notes)
+        return read, ()
+
+    def kept(self, ledger: Ledger, fleet: Fleet) -> tuple[Ledger, tuple[str, ...]]:
+        """Return the ledger with what plugins keep in it after this pass, and a note for each that can't."""
+        notes: list[str] = []
+        values: list[tuple[LedgerPart[Any], Callable[[], Any]]] = [
+            (feature.ledger, partial(feature.keeps, feature.ledger.known(ledger)[0], fleet))
+            for feature in self.features
+            if feature.ledger and feature.keeps
+        ]
+        memories = fleet.snapshot.memories
+        values += [
+            (source.kept, partial(memories.get, source.name))
+            for source in self.sources.polled
+            # An answer that was never there replaces nothing.
+            if memories.get(source.name, source.kept.empty) != source.kept.empty
+        ]
+        for part, value in values:
+            try:
+                ledger = part.put(ledger, value())
+            except LedgerUnreadable as error:
+                notes.append(str(error))
+            except Exception as error:  # noqa: BLE001 - what a plugin keeps harms that plugin only
+                what = f"`{part.name}` of the ledger is not changed"
+                notes.append(f"internal error: {what}: {internal(what, error)}")
+        return ledger, tuple(notes)
+
+    def object_changes(self, objects: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
         """Return the changes of the objects that were read."""
         changes = [
-            feature.object_changes(objects, fleet, earlier)
-            for feature in self.features
-            if feature.object_changes
+            feature.object_changes(objects, fleet) for feature in self.features if feature.object_changes
         ]
         return ObjectChanges(
             tuple(write for change in changes for write in change.writes),
             tuple(moment for change in changes for moment in change.moments),
-            tuple(sorted(sign for change in changes for sign in change.signs)),
         )
 
     def labels(self, fleet: Fleet) -> LabelsOf | None:
@@ -244,11 +285,19 @@ class Parts(Struct, frozen=True, dict=True):
         return all_signs(feature.removed(node, prefix) for feature in self.features if feature.removed)
 
 
-def check_record_parts() -> None:
-    """Raise ValueError, which names both files, if two keep something in the record under one name."""
-    of_features = [(plugins.file_of(module), module.FEATURE.record) for module in plugins.modules("feature")]
-    names = [(file, [part.name]) for file, part in of_features if part is not None]
-    plugins.by_name("part of the record", (("reconciler/model/record.py", KEYS), *names), str)
+def check_kept_parts() -> None:
+    """Raise ValueError, which names both files, if two keep something under one name.
+
+    That is in the record, or in the ledger.
+    """
+    features = [(plugins.file_of(module), module.FEATURE) for module in plugins.modules("feature")]
+    names = [(file, [feature.record.name]) for file, feature in features if feature.record is not None]
+    plugins.by_name("part of the record", (("reconciler/model/record.py", record.KEYS), *names), str)
+    names = [(file, [feature.ledger.name]) for file, feature in features if feature.ledger is not None]
+    for module in plugins.modules("source"):
+        polled = [source.kept.name for source in module.SOURCES if isinstance(source, PolledSource)]
+        names.append((plugins.file_of(module), polled))
+    plugins.by_name("part of the ledger", (("reconciler/model/snapshot.py", snapshot.KEYS), *names), str)
 
 
 def _all_wants(parts: Iterable[Wants]) -> Wants:

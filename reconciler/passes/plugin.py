@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
+from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.event import Reading
 from reconciler.model.holds import HoldKind
 from reconciler.model.machine import MachineRef
@@ -24,7 +25,7 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import ClusterReader, Outside
 from reconciler.model.problems import Gaps
 from reconciler.model.record import Record, RecordPart
-from reconciler.model.snapshot import Agents, ServerVersion, Snapshot
+from reconciler.model.snapshot import Agents, LedgerPart, ServerVersion, Snapshot
 from reconciler.model.writes import Publication
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
@@ -159,13 +160,17 @@ class Observed(Struct, frozen=True):
 
 
 class Fleet(Struct, frozen=True):
-    """What objects and labels follow from: the plans, their nodes by name, and the moment (aware, UTC)."""
+    """What objects and labels follow from: the plans, their nodes by name, and the moment (aware, UTC).
+
+    `writes` are the changes of objects, once they are known.
+    """
 
     plans: tuple[NodePlan, ...]
     nodes: Mapping[str, Node]
     settings: Settings
     now: datetime
     snapshot: Snapshot = Snapshot(())
+    writes: tuple[Publication, ...] = ()
 
     @property
     def uids(self) -> Collection[str]:
@@ -175,19 +180,18 @@ class Fleet(Struct, frozen=True):
 
 
 class ObjectChanges(Struct, frozen=True):
-    """Writes, and the moments (UTC) at which time alone changes an object.
-
-    `signs` names those that may have objects after these writes.
-    """
+    """Writes, and the moments (UTC) at which time alone changes an object."""
 
     writes: tuple[Publication, ...] = ()
     moments: tuple[datetime, ...] = ()
-    signs: tuple[str, ...] = ()
 
 
 ReadObjects = tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]
 """Objects by sign, and a message for each kind that can't be read."""
 
+
+CalendarsNow = tuple[Mapping[str, CalendarText], tuple[str, ...]]
+"""What counts of each calendar, by its name, and notes for people."""
 
 LabelsOf = Callable[[Node], Mapping[str, str]]
 """Returns the labels that a node should have."""
@@ -208,8 +212,9 @@ class Feature(Struct, frozen=True):
     """What a feature gives to a pass, in the order of the flow. `prefix` is that of our keys.
 
     `holds` are its kinds of holds that come from no check, `actions` those of its tasks and publications,
-    `offers` what it can ask of a platform, and `record` is what it keeps in the record of a case, None if
-    nothing.
+    `offers` what it can ask of a platform. `record` is what it keeps in the record of a case, and `ledger`
+    what it keeps in the ledger, None if nothing; `keeps` returns the value that the ledger has after a pass,
+    from the value before.
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
     sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
@@ -223,9 +228,12 @@ class Feature(Struct, frozen=True):
     returns those that remove what must not stay on a node that has left the fleet, `taken_back` those for
     every node that is not ours to change, and `removed` those that remove everything, for a release.
 
-    Objects show cases beside nodes. `read_objects` reads them, and notes in the gaps what we may not read;
-    `object_changes` returns what to write so that they agree with the plans. Both get the signs that may have
-    objects from before, though the settings may not name them any more.
+    Objects show cases beside nodes. `read_objects` reads them, and notes in the gaps what we may not read; it
+    gets the value in the ledger, because objects may be left though the settings do not show them any more.
+    `object_changes` returns what to write so that they agree with the plans.
+
+    `calendars` returns what counts at a moment (UTC) of the calendars at these places: what was read of them
+    now, or what the value in the ledger has of them.
 
     `labels` returns, once in a pass, what gives the labels of a managed node, with a case or without, under
     keys of other programs; None while the feature is off. They are written last, and stay then.
@@ -236,19 +244,22 @@ class Feature(Struct, frozen=True):
     actions: tuple[ActionKind, ...] = ()
     offers: tuple[Offer, ...] = ()
     record: RecordPart[Any] | None = None
+    ledger: LedgerPart[Any] | None = None
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None
     observe: Callable[[Outside, Observed], Any] | None = None
-    read_objects: Callable[[ClusterReader, Settings, Collection[str], Gaps], ReadObjects] | None = None
+    read_objects: Callable[[ClusterReader, Settings, Any, Gaps], ReadObjects] | None = None
+    calendars: (
+        Callable[[Sequence[CalendarPlace], Mapping[str, CalendarText], Any, datetime], CalendarsNow] | None
+    ) = None
     decide: Deciding | None = None
     awaits: Callable[[NodeFacts, PassContext], str] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[CaseDecision, NodeFacts, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None
     taken_back: Callable[[Node, str], NodeSigns] | None = None
-    object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet, Collection[str]], ObjectChanges] | None = (
-        None
-    )
+    object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet], ObjectChanges] | None = None
+    keeps: Callable[[Any, Fleet], Any] | None = None
     labels: Callable[[Fleet], LabelsOf | None] | None = None
     removed: Callable[[Node, str], NodeSigns] | None = None

@@ -12,20 +12,20 @@ import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
 from reconciler.model import limits
-from reconciler.model.errors import SourceError
 from reconciler.model.event import Answer, Reading, Signal, WaitForNotice
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Alone, Listing, Memory, S, ScopeAnswer
 from reconciler.model.problems import guarded
 from reconciler.model.record import Record
-from reconciler.model.values import decoded, encoded, replace
+from reconciler.model.snapshot import LedgerPart
+from reconciler.model.values import Code, decoded, encoded, replace
 from reconciler.passes.plugin import Source, SourceContext
 from reconciler.settings.schema import Settings
 
@@ -53,7 +53,7 @@ class PolledSource(Source, Generic[S, Fact]):
     """A source that queries a service for scopes `S` and gets facts `Fact`."""
 
     name: str
-    """Also the key of its memory in the ledger's ConfigMap, so not one of the ledger's own keys."""
+    """Also the key of its part of the ledger."""
 
     client: ClassVar[str]
     """The module of its client, which is loaded only if the source is enabled; see `SourceClients`."""
@@ -120,6 +120,12 @@ class PolledSource(Source, Generic[S, Fact]):
     def alone(self, scope: S, name: str) -> S:
         """Return the scope that answers for one VM of a scope alone. A source that lists `silent` has one."""
         raise NotImplementedError(f"{self.name} has no scope for {name} of {scope} alone")
+
+    @cached_property
+    def kept(self) -> LedgerPart[Memory[S, Fact]]:
+        """Its last answers in the ledger. Equal memories give equal texts."""
+        code = Code(self._memory_out, self._memory_in)
+        return LedgerPart(self.name, code, Memory(), "its service is asked again")
 
     # A source.
 
@@ -345,36 +351,22 @@ class PolledSource(Source, Generic[S, Fact]):
             of_facts = (moment for _, fact in answer.found for moment in self.moments(fact))
             yield from (moment for moment in (answer.again, *of_facts) if moment is not None and moment > now)
 
-    # The memory as text.
+    # The memory as JSON. VMs with the same fact share an entry: a maintenance often affects many VMs.
 
-    def dump(self, memory: Memory[S, Fact]) -> str:
-        """Return the memory as text, empty for an empty memory. Equal memories give equal texts.
-
-        VMs with the same fact share an entry, because a maintenance often affects many VMs.
-        """
-        if memory == Memory():
-            return ""
+    def _memory_out(self, memory: Memory[S, Fact]) -> Json:
         document: Json = {"answers": [self._answer_out(one) for one in memory.answers]}
         if memory.paused:
             document["paused"] = [
                 {"scope": self.write_scope(scope), "until": to_text(until)} for scope, until in memory.paused
             ]
-        return _text(document)
+        return document
 
-    def load(self, text: str) -> Memory[S, Fact]:
-        """Parse the result of `dump`; SourceError if it can't be read."""
-        if not text:
-            return Memory()
-        try:
-            document = limits.loads(text, limits.LEDGER)
-            answers = {one.scope: one for one in map(self._answer_in, document["answers"])}
-            paused = [
-                (self.read_scope(one["scope"]), from_text(one["until"])) for one in document.get("paused", ())
-            ]
-            return Memory(tuple(answers[scope] for scope in sorted(answers)), tuple(paused))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            why = limits.why_unreadable(error)
-            raise SourceError(f"the last answer of {self.name} can't be read: {why}") from error
+    def _memory_in(self, document: Json) -> Memory[S, Fact]:
+        answers = {one.scope: one for one in map(self._answer_in, document["answers"])}
+        paused = [
+            (self.read_scope(one["scope"]), from_text(one["until"])) for one in document.get("paused", ())
+        ]
+        return Memory(tuple(answers[scope] for scope in sorted(answers)), tuple(paused))
 
     def _answer_out(self, answer: ScopeAnswer[S, Fact]) -> Json:
         out: Json = {

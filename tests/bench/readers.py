@@ -28,8 +28,8 @@ from jobs.runtime import outside
 from reconciler.kubernetes.reader import PlainReader
 from reconciler.model.ports import AtOnce
 
-def plain(connection, *, namespace, memories, **_):
-    return PlainReader(connection, namespace=namespace, memories=memories)
+def plain(connection, *, namespace, **_):
+    return PlainReader(connection, namespace=namespace)
 
 outside.CachedCluster, outside.ThreadsBeside = plain, lambda came: AtOnce()
 sys.argv = ["reconciler", "report"]

@@ -24,7 +24,6 @@ from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import Self
 from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, NodeWrite
-from reconciler.passes.observe import calendars_now
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
@@ -127,8 +126,8 @@ class Play:
         """The settings in force, with the calendars as they are now."""
         found = parsed(self.lines)
         places = found.calendar_places()
-        read, kept = self.calendars.read(places), self.cluster.ledger.calendars
-        return found.with_calendars(calendars_now(places, read, kept, self.now))
+        texts, _ = PARTS.calendars(places, self.calendars.read(places), self.cluster.ledger, self.now)
+        return found.with_calendars(texts)
 
     @property
     def outside(self) -> WritableOutside:

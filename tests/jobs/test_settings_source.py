@@ -24,9 +24,10 @@ from jobs.runtime.settings_source import (
     SettingsWarning,
     settings_from,
 )
+from reconciler.features.calendars.feature import IN_LEDGER, kept_calendars
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import LEDGER
-from reconciler.model.content import CalendarText, ConfigMapName, kept_calendars, short_hash
+from reconciler.model.content import CalendarText, ConfigMapName, short_hash
 from reconciler.model.errors import SettingsError, Unauthorized
 from reconciler.model.limits import LARGEST_SETTINGS
 from reconciler.model.plan import Notice, NoticeType
@@ -480,7 +481,7 @@ def test_a_calendar_that_is_away_counts_as_the_reconciler_has_kept_it(
     freeze = "- {start: 2020-01-01, end: 2099-01-01, reason: year end}"
     kept = kept_calendars(places, {"sale": CalendarText(freeze)})
     with closing(_Kept(tmp_path, rights=rights)) as there:
-        there.ledger = ledgers.to_data(Ledger(calendars=kept), {}, ())
+        there.ledger = ledgers.to_data(IN_LEDGER.put(Ledger(), kept), {})
         more = {"simulate": ["--made-up", "1", "--days", "1", "--nodes", "2"]}.get(command, [])
         config = ["--config", str(file)] if command == "simulate" else [str(file)]
         assert there.run(command, *config, *more) == 0

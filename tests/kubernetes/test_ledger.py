@@ -2,86 +2,69 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
+from reconciler.kubernetes import kept_records
 from reconciler.kubernetes.ledger import from_data, to_data
-from reconciler.model.errors import SourceError
-from reconciler.model.polling import AnyMemory, Memory, ScopeAnswer
-from reconciler.model.snapshot import Ledger, Replaced
+from reconciler.model.event import Kind
+from reconciler.model.snapshot import KEYS, Ledger, Replaced, Undone
 from tests.support.builders import NOW, minutes
 
-
-class Form:
-    """The memory of a source that asks one scope and knows no facts: a text is the name of the scope."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def dump(self, memory: AnyMemory, /) -> str:
-        return "".join(one.scope for one in memory.answers)
-
-    def load(self, text: str, /) -> AnyMemory:
-        if text == "broken":
-            raise SourceError(f"the last answer of {self.name} can't be read")
-        return memory(text) if text else Memory()
-
-
-def memory(scope: str) -> AnyMemory:
-    return Memory((ScopeAnswer(scope, NOW, NOW + minutes(5)),))
-
-
-FORMS = (Form("racks"), Form("halls"))
 LEDGER = Ledger(
     last_start=NOW,
-    memories={"racks": memory("r1"), "halls": memory("h1")},
+    parts={"racks": '["r1"]', "halls": "h1"},
     replaced=(Replaced("a", "uid-a", "1", "np", 3, NOW),),
 )
 DATA = {
     "lastStart": "2026-11-21T12:00:00Z",
-    "racks": "r1",
+    "racks": '["r1"]',
     "halls": "h1",
     "replaced": '[{"at":"2026-11-21T12:00:00Z","have":3,"node":"a","pool":"np","uid":"uid-a","zone":"1"}]',
 }
 
 
 def test_what_is_written_is_read_back() -> None:
-    assert from_data(to_data(LEDGER, {}, FORMS), FORMS) == LEDGER
-    assert from_data(DATA, FORMS) == LEDGER
+    new = Ledger(last_start=NOW, new_parts=LEDGER.parts, replaced=LEDGER.replaced)
+
+    assert to_data(new, {}) == DATA
+    assert from_data(DATA) == LEDGER
 
 
-def test_which_publishers_may_have_objects_is_read_back_and_what_is_strange_there_is_limited() -> None:
-    ledger = Ledger(signs=("another", "nodemaintenances"))
+def test_what_the_core_writes_is_no_part() -> None:
+    full = Ledger(
+        last_start=NOW,
+        replaced=LEDGER.replaced,
+        lasted={Kind.REBOOT: minutes(12)},
+        undone=(Undone("a", "uid-a", ("cordon",), "denied", 1, NOW),),
+    )
+    written = {*to_data(full, {}), kept_records.KEPT, "holds"}
 
-    assert from_data(to_data(ledger, {}, FORMS), FORMS) == ledger
-    assert to_data(Ledger(), {"published": "nodemaintenances"}, FORMS) == {"published": ""}
-    assert len(from_data({"published": "x," * 10**6}, FORMS).signs) <= 10
+    assert written == KEYS
+    assert from_data(dict.fromkeys(KEYS, "")).parts == {}
 
 
 def test_an_empty_ledger_writes_no_key_that_was_not_there() -> None:
-    assert to_data(Ledger(), {}, FORMS) == {}
-    assert to_data(Ledger(), {"racks": "x", "other": "stays"}, FORMS) == {"racks": ""}
+    assert to_data(Ledger(), {}) == {}
+    assert to_data(Ledger(), {"other": "stays"}) == {}
+    assert to_data(Ledger(), {"undone": "[]", "other": "stays"}) == {}
 
 
-@pytest.mark.parametrize(("source", "other"), [("racks", "halls"), ("halls", "racks")])
-def test_a_memory_that_can_not_be_read_is_dropped_with_a_warning_and_nothing_else_is(
-    source: str, other: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        found = from_data({**DATA, source: "broken"}, FORMS)
+def test_a_part_that_was_written_meanwhile_stays_unless_this_ledger_changes_it() -> None:
+    read = from_data({"racks": "old", "halls": "old"})
+    ours = Ledger(parts=read.parts, new_parts={"racks": "ours"})
 
-    assert found.memories == {other: LEDGER.memories[other]}
-    assert (found.last_start, found.replaced) == (LEDGER.last_start, LEDGER.replaced)
-    assert any(source in record.getMessage() for record in caplog.records)
+    assert to_data(ours, {"racks": "theirs", "halls": "theirs"})["racks"] == "ours"
+    assert to_data(ours, {"racks": "theirs", "halls": "theirs"}).get("halls", "theirs") == "theirs"
+    assert to_data(Ledger(new_parts={"racks": ""}), {"racks": "theirs"}) == {"racks": ""}
+    assert to_data(Ledger(new_parts={"racks": ""}), {}) == {}
 
 
 @pytest.mark.parametrize(
     "text", ["soon", "9999-12-31T23:59:59Z", "2026-11-21T12:00:00", "\ud800", "9" * 5000]
 )
 def test_a_last_start_that_can_not_be_read_is_reported_and_kept(text: str) -> None:
-    found = from_data({**DATA, "lastStart": text}, FORMS)
+    found = from_data({**DATA, "lastStart": text})
     assert found.last_start is None
     assert found.unread
     assert found.replaced == LEDGER.replaced
-    assert "lastStart" not in to_data(found, {"lastStart": text}, FORMS)
+    assert "lastStart" not in to_data(found, {"lastStart": text})

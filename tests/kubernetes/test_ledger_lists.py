@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kubernetes.ledger import CALENDARS, REPLACED, UNDONE, from_data, to_data
-from reconciler.model.content import CalendarPlace, CalendarText, KeptCalendar, kept_calendars
+from reconciler.kubernetes.ledger import REPLACED, UNDONE, from_data, to_data
 from reconciler.model.snapshot import Ledger, Replaced, Undone
 from tests.support.builders import NOW, minutes
 
@@ -19,34 +16,14 @@ replaced = st.builds(Replaced, texts, texts, texts, texts, st.integers(0, 9), mo
 undone = st.builds(Undone, texts, texts, st.tuples(texts), texts, st.integers(0, 9), moments)
 
 
-calendars = st.builds(KeptCalendar, texts, texts, texts, st.none() | moments)
-
-
-@given(st.lists(replaced, max_size=4), st.lists(undone, max_size=4), st.lists(calendars, max_size=3))
-def test_what_goes_in_comes_out(
-    replaced: list[Replaced], undone: list[Undone], calendars: list[KeptCalendar]
-) -> None:
+@given(st.lists(replaced, max_size=4), st.lists(undone, max_size=4))
+def test_what_goes_in_comes_out(replaced: list[Replaced], undone: list[Undone]) -> None:
     undone.sort(key=lambda one: one.node)
-    ledger = Ledger(replaced=tuple(replaced), undone=tuple(undone), calendars=tuple(calendars))
+    ledger = Ledger(replaced=tuple(replaced), undone=tuple(undone))
 
-    assert from_data(to_data(ledger, {}, ()), ()) == ledger
+    assert from_data(to_data(ledger, {})) == ledger
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"node":"a"}]', '{"a":1}', "null", "1"])
 def test_a_text_that_can_t_be_read_is_an_empty_list(text: str) -> None:
-    assert from_data({REPLACED: text, UNDONE: text, CALENDARS: text}, ()) == Ledger()
-
-
-def test_a_large_calendar_is_read_back_whole() -> None:
-    text = f"- {{start: 2030-01-01, end: 2030-01-02, reason: {random.Random(1).randbytes(90_000).hex()}}}"
-    kept = kept_calendars([CalendarPlace("c", path="/c")], {"c": CalendarText(text)})
-
-    (read,) = from_data(to_data(Ledger(calendars=kept), {}, ()), ()).calendars
-
-    assert read.text == text
-
-
-@pytest.mark.parametrize("content", ["", "?", "AAAA", "eJwDAA"])
-def test_a_kept_calendar_that_can_t_be_read_is_none(content: str) -> None:
-    with pytest.raises(ValueError, match="the kept content can't be read"):
-        print(KeptCalendar("c", "p", content).text)
+    assert from_data({REPLACED: text, UNDONE: text}) == Ledger()

@@ -126,7 +126,7 @@ def test_an_error_in_the_client_of_a_source_makes_its_readings_unknown_and_is_tr
     assert found.starts
     assert any("an error in this program" in text for text in found.unknowns)
     assert plan.ledger is not None
-    (answer,) = plan.ledger.memories["aws"].answers
+    (answer,) = Ec2Events().kept.of(plan.ledger).answers
     assert answer.again > world.now
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -20,12 +20,13 @@ from reconciler.model.outcome import ActionKind, Outcome, Place, Result
 from reconciler.model.plan import Hold, Notice, Plan
 from reconciler.model.ports import Outside
 from reconciler.model.record import RecordPart
+from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.tasks import Clients
-from reconciler.model.values import replace
+from reconciler.model.values import code_of, replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import NodeFacts, PassContext
-from reconciler.passes.parts import check_record_parts
-from reconciler.passes.plugin import Feature, Observed, Wants
+from reconciler.passes.parts import check_kept_parts
+from reconciler.passes.plugin import Feature, Fleet, Observed, Wants
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -258,20 +259,95 @@ def test_a_part_of_the_record_that_no_feature_knows_stays_and_is_named_once(
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("kind", "part", "said"),
     [
-        ("events", "toys/hoist.py: reconciler/model/record.py has another part of the record events"),
-        ("crane", "toys/hoist.py: toys/crane.py has another part of the record crane"),
+        ("record", "events", "reconciler/model/record.py has another part of the record events"),
+        ("record", "crane", "toys/crane.py has another part of the record crane"),
+        ("ledger", "undone", "reconciler/model/snapshot.py has another part of the ledger undone"),
+        ("ledger", "crane", "toys/crane.py has another part of the ledger crane"),
     ],
 )
-def test_a_part_of_the_record_that_exists_is_refused_with_both_files(
-    part: str, said: str, monkeypatch: pytest.MonkeyPatch
+def test_a_part_that_exists_is_refused_with_both_files(
+    kind: str, part: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    toys = [
-        SimpleNamespace(__name__=f"toys.{each}", FEATURE=Feature(each, record=RecordPart(kept, int, 0)))
-        for each, kept in (("crane", "crane"), ("hoist", part))
-    ]
+    def toy(file: str, kept: str) -> SimpleNamespace:
+        in_record, in_ledger = (
+            Feature(file, record=RecordPart(kept, int, 0)),
+            Feature(file, ledger=_lifts(kept)),
+        )
+        feature = in_record if kind == "record" else in_ledger
+        return SimpleNamespace(__name__=f"toys.{file}", FEATURE=feature)
+
+    toys = [toy("crane", "crane"), toy("hoist", part)]
     monkeypatch.setattr(plugins, "modules", lambda stage: iter(toys if stage == "feature" else []))
 
-    with pytest.raises(ValueError, match=said):
-        check_record_parts()
+    with pytest.raises(ValueError, match=f"^toys/hoist.py: {said}$"):
+        check_kept_parts()
+
+
+def test_a_part_of_the_ledger_that_exists_is_refused_for_a_source_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    polled = PARTS.sources.polled[0]
+    toys = {
+        "feature": [
+            SimpleNamespace(__name__="toys.crane", FEATURE=Feature("crane", ledger=_lifts(polled.name)))
+        ],
+        "source": [SimpleNamespace(__name__="toys.cloud", SOURCES=(polled,))],
+    }
+    monkeypatch.setattr(plugins, "modules", lambda stage: iter(toys[stage]))
+
+    with pytest.raises(ValueError, match=r"^toys/cloud\.py: toys/crane\.py has another part of the ledger"):
+        check_kept_parts()
+
+
+def _lifts(key: str, most: int = 9) -> LedgerPart[int]:
+    return LedgerPart(key, code_of(int), 0, "lifts are counted again", most=most)
+
+
+def _keeping(
+    monkeypatch: pytest.MonkeyPatch, there: World, keeps: Callable[[int, Fleet], int], most: int = 9
+) -> Plan:
+    """Make a pass in which a feature keeps a number in the ledger."""
+    feature = Feature("crane", ledger=_lifts("crane", most), keeps=keeps)
+    monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=(*PARTS.features, feature)))
+    plan, _ = look(there, SETTINGS)
+    return plan
+
+
+def test_what_a_feature_keeps_in_the_ledger_is_there_in_the_next_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = world(1)
+    for _ in range(3):
+        _keeping(monkeypatch, there, lambda before, _: before + 1)
+        there.restart()
+
+    assert there.cluster.ledger.parts == {"crane": "3"}
+
+
+def test_what_a_feature_keeps_harms_that_feature_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(before: int, fleet: Fleet) -> int:
+        raise ZeroDivisionError
+
+    there = world(1)
+    there.cluster.ledger = Ledger(parts={"crane": "3", "hoist": "x"})
+
+    for keeps, most in ((broken, 9), (lambda before, _: 10_000, 3)):
+        plan = _keeping(monkeypatch, there, keeps, most)
+        assert len([note for note in plan.notes if "`crane` of the ledger" in note]) == 1
+        assert there.cluster.ledger.parts == {"crane": "3", "hoist": "x"}
+
+
+def test_a_part_of_the_ledger_that_no_plugin_knows_stays_and_is_named_once() -> None:
+    there = world_of([builders.node("a", annotations={REQUEST: builders.DRAIN_NOW})])
+    there.cluster.ledger = Ledger(parts={"hoist": "x", "crane": "3", "calendars": "[]"})
+
+    plan, _ = look(there, SETTINGS)
+
+    note = (
+        "what the ledger has under 'crane', 'hoist' is of a plugin that this program does not have; "
+        "it stays as it is"
+    )
+    assert [each for each in plan.notes if "crane" in each] == [note]
+    assert there.cluster.ledger.parts.items() >= {"hoist": "x", "crane": "3"}.items()

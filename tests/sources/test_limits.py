@@ -205,7 +205,7 @@ def test_a_maintenance_object_beyond_the_limits_is_read_and_written_again(stub: 
 @pytest.mark.parametrize("have", [10**12, f"{MANY_DIGITS}", -1])
 def test_replaced_nodes_beyond_the_limits_are_forgotten(have: object) -> None:
     one = {"node": "a", "uid": "u", "zone": "", "pool": "", "have": have, "at": "2026-11-21T12:00:00Z"}
-    assert ledger.from_data({ledger.REPLACED: json.dumps([one])}, ()).replaced == ()
+    assert ledger.from_data({ledger.REPLACED: json.dumps([one])}).replaced == ()
 
 
 def test_texts_that_are_no_utf_8_break_no_list() -> None:

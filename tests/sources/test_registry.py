@@ -14,7 +14,6 @@ from msgspec import Struct
 
 import reconciler.run
 from jobs.runtime.outside import SourceClients, factory
-from reconciler.kubernetes import ledger
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
@@ -256,8 +255,6 @@ def test_a_polled_source_is_asked_remembered_and_reported_through_the_registry_a
     # Not before its time, and by the next process as well: the ledger has it.
     there.advance(timedelta(minutes=4))
     there.restart()
-    kept = ledger.to_data(there.cluster.ledger, {}, [RackPlan()])
-    there.cluster.ledger = ledger.from_data(kept, [RackPlan()])
     run(there)
     assert service.asked == zones
     there.advance(timedelta(minutes=1))
@@ -296,13 +293,6 @@ def test_what_a_polled_source_can_not_be_asked_is_unknown_and_holds_the_uncordon
 
     assert there.cluster.nodes[name(0)].unschedulable
     assert any(text.startswith("rackPlan: ") for text in node_of(report, name(0))["unknown"])
-
-
-def test_names_are_unique_and_none_is_a_key_that_the_ledger_has_already() -> None:
-    names = [source.name for source in PARTS.sources.all]
-
-    assert len(set(names)) == len(names)
-    assert not {ledger.LAST_START, ledger.REPLACED} & set(names)
 
 
 def test_every_polled_source_has_a_client() -> None:

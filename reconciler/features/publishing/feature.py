@@ -11,7 +11,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.features.publishing import drainsafe, hints, node_conditions
-from reconciler.features.publishing.node_maintenances import object_changes, read_objects
+from reconciler.features.publishing.node_maintenances import IN_LEDGER, keeps, object_changes, read_objects
 from reconciler.features.publishing.settings import HINTS, PUBLISH, EnabledSigns, Sign
 from reconciler.model.node import LIFECYCLE, Node
 from reconciler.model.problems import guarded
@@ -98,11 +98,13 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
 
 FEATURE = Feature(
     "publishing",
+    ledger=IN_LEDGER,
     reads=_reads,
     read_objects=read_objects,
     bears_signs=bears_signs,
     signs=_signs,
     outlived=hints.removed_hints,
     object_changes=object_changes,
+    keeps=keeps,
     removed=removed_signs,
 )

@@ -37,7 +37,8 @@ from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import ClusterReader
 from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.record import KnownEvent, State
-from reconciler.model.values import replace
+from reconciler.model.snapshot import LedgerPart
+from reconciler.model.values import code_of, replace
 from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
 from reconciler.passes.plugin import Fleet, ObjectChanges, ReadObjects
 from reconciler.profiles.case import known
@@ -62,6 +63,14 @@ class _Live(Struct, frozen=True):
 
 SIGN = Sign.NODE_MAINTENANCES
 _OBJECTS = "NodeMaintenance objects"
+
+Signs = tuple[str, ...]
+"""The names of signs."""
+
+IN_LEDGER: LedgerPart[Signs] = LedgerPart(
+    "published", code_of(Signs), (), "objects of all signs are looked for", unread=tuple(Sign), most=1000
+)
+"""The signs that may have objects. The objects are deleted once the settings no longer name the sign."""
 
 
 def read_objects(
@@ -93,17 +102,21 @@ def read_objects(
     return {}, (f"{_OBJECTS} can't be read, and are left as they are: {problem}",)
 
 
-def object_changes(
-    published: Mapping[str, Sequence[Any]], fleet: Fleet, earlier: Collection[str] = ()
-) -> ObjectChanges:
-    """Return the changes of the objects that were read; `earlier` are the signs as for `read_objects`."""
-    on, objects = SIGN in PUBLISH.of(fleet.settings), published.get(SIGN)
-    changed = ObjectChanges()
-    if objects is not None:
-        changed = (changes if on else deletions)(objects, fleet)
+def object_changes(published: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
+    """Return the changes of the objects that were read."""
+    objects = published.get(SIGN)
+    if objects is None:
+        return ObjectChanges()
+    return (changes if SIGN in PUBLISH.of(fleet.settings) else deletions)(objects, fleet)
+
+
+def keeps(earlier: Signs, fleet: Fleet) -> Signs:
+    """Return the signs that may have objects after the writes of this pass; `earlier` are those before it."""
+    on, objects = SIGN in PUBLISH.of(fleet.settings), fleet.snapshot.for_settings.objects.get(SIGN)
     # What is no longer published is read until no object is left.
     known = SIGN in earlier and (on or objects is None)
-    return replace(changed, signs=(SIGN.value,) if known or objects or changed.writes else ())
+    written = any(isinstance(write, MaintenanceWrite) for write in fleet.writes)
+    return (SIGN.value,) if known or objects or written else ()
 
 
 def changes(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:

@@ -24,7 +24,6 @@ from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import READ_LABELS, US, Node, Wanted
 from reconciler.model.plan import NodePlan, actions
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Look, LookRequest, Outside, attempt
 from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS, Unseen
 from reconciler.model.reconciler import Reconciler, Running
@@ -230,16 +229,16 @@ def answers_of(snapshot: Snapshot, parts: Parts, nodes: Iterable[Node]) -> dict[
                 ),
                 paused=tuple(pair for pair in memory.paused if pair[0] in names),
             )
-            if text := source.dump(kept):
-                answers[source.name] = limits.loads(text, limits.LEDGER)
+            if kept != source.kept.empty:
+                answers[source.name] = source.kept.code.write(kept)
     return answers
 
 
 class _Reader:
     """The reads of a pass, from a case (ClusterReader, PartialReader)."""
 
-    def __init__(self, case: Case, memories: Mapping[str, AnyMemory]) -> None:
-        self._case, self._memories = case, memories
+    def __init__(self, case: Case, answers: Mapping[str, str]) -> None:
+        self._case, self._answers = case, answers
         self._nodes = {node.name: node for node in (case.node, *case.others)}
         self._refused = {unseen.what: unseen.needs for unseen in case.unseen}
 
@@ -287,12 +286,12 @@ class _Reader:
         ledger = self._case.ledger
         return Ledger(
             ledger.last_start,
-            self._memories,
-            ledger.replaced,
+            replaced=ledger.replaced,
             lasted=ledger.lasted,  # type: ignore[arg-type]  # a Kind is equal to its text
             holds=ledger.holds,
             undone=ledger.undone,
             unread=ledger.unread,
+            parts=self._answers,
         )
 
     def holds(self) -> tuple[PersonHold, ...]:
@@ -357,12 +356,16 @@ def replayed(
     Raises SourceError if an answer can't be read.
     """
     sources = {source.name: source for source in parts.sources.polled}
-    memories: dict[str, AnyMemory] = {}
     for name, document in answers.items():
         if name not in sources:
             raise SourceError(f"answers.{name}: there is no such source")
-        memories[name] = sources[name].load(json.dumps(document, separators=(",", ":")))
-    reader = _Reader(case, memories)
+        try:
+            sources[name].kept.code.read(document)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            why = limits.why_unreadable(error)
+            raise SourceError(f"the last answer of {name} can't be read: {why}") from error
+    texts = {name: json.dumps(document, separators=(",", ":")) for name, document in answers.items()}
+    reader = _Reader(case, texts)
     outside = Outside(
         reader=reader,
         ahead=PodsAhead(reader),

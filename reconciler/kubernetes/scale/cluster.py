@@ -27,7 +27,6 @@ from reconciler.kubernetes.wire.formats import Format
 from reconciler.model.errors import ClusterError, Late
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.polling import MemoryForm
 from reconciler.model.ports import COUNTS, Look, LookRequest
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
@@ -74,7 +73,6 @@ class CachedCluster(Cluster):
         namespace: str = NAMESPACE,
         agent_namespace: str = AGENT_NAMESPACE,
         agent: str = AGENT,
-        memories: Sequence[MemoryForm] = (),
         store: NodeStore | None = None,
         beside: ThreadsBeside | None = None,
     ) -> None:
@@ -83,12 +81,7 @@ class CachedCluster(Cluster):
         The `store` gets what is written on nodes, and has them for passes that follow.
         """
         super().__init__(
-            connection,
-            guard=guard,
-            namespace=namespace,
-            agent_namespace=agent_namespace,
-            agent=agent,
-            memories=memories,
+            connection, guard=guard, namespace=namespace, agent_namespace=agent_namespace, agent=agent
         )
         self._store = store
         self._beside = beside or ThreadsBeside()
@@ -190,7 +183,7 @@ class CachedCluster(Cluster):
         data, at = self._last_ledger()
         age = time.monotonic() - at
         as_of = self._connection.time.now() - timedelta(seconds=age) if age > OLD else None
-        return replace(ledgers.from_data(data, self._memories), as_of=as_of)
+        return replace(ledgers.from_data(data), as_of=as_of)
 
     def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
         return self._beside.read(("NodeMaintenance objects", prefix), partial(super().maintenances, prefix))

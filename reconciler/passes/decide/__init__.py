@@ -8,10 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 
-from reconciler.model.content import kept_calendars
 from reconciler.model.node import Node, upgraded_pools
 from reconciler.model.plan import NodePlan, Plan, PlanSettings, ProfileNodes
-from reconciler.model.polling import Memory
 from reconciler.model.problems import Faults, guarded
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import State
@@ -43,6 +41,7 @@ from reconciler.passes.decide.reporting import (
     orphaned_drains,
     source_states,
     uids_of,
+    unknown_in_ledger,
     unknown_parts,
 )
 from reconciler.passes.decide.scheduling import schedules
@@ -189,8 +188,8 @@ def decide(
     fleet = Fleet(plans, nodes, settings, now, snapshot)
     shown = faults.step(
         "objects for other tools are not changed",
-        lambda: parts.object_changes(snapshot.for_settings.objects, fleet, snapshot.ledger.signs),
-        ObjectChanges(signs=snapshot.ledger.signs),
+        lambda: parts.object_changes(snapshot.for_settings.objects, fleet),
+        ObjectChanges(),
     )
     labels_of = faults.step("no labels are changed", lambda: parts.labels(fleet), None)
     writes = shown.writes
@@ -198,14 +197,13 @@ def decide(
         writes = (*writes, *islice(_label_writes(selected, labels_of, settings), LABELS_AT_MOST))
 
     # What later passes have to know.
-    asked = {name: memory for name, memory in snapshot.memories.items() if memory != Memory()}
-    kept = replace(
-        progress.ledger,
-        memories={**progress.ledger.memories, **asked} if asked else progress.ledger.memories,
-        signs=shown.signs,
-        lasted=lasted(snapshot.ledger.lasted, progress.plans.values(), context.second),
-        calendars=kept_calendars(settings.calendar_places(), snapshot.for_settings.calendars),
-        undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
+    kept, not_kept = parts.kept(
+        replace(
+            progress.ledger,
+            lasted=lasted(snapshot.ledger.lasted, progress.plans.values(), context.second),
+            undone=tuple(plan.todo.undone for plan in plans if plan.todo.undone is not None),
+        ),
+        replace(fleet, writes=shown.writes),
     )
 
     # When the plan changes next by time alone. A node that waits, and is out of service itself, needs a place
@@ -250,6 +248,8 @@ def decide(
             *(hold.words("") for hold in holds),
             *of_the_future(in_queue, read != snapshot.ledger),
             *unknown_parts(in_queue, parts.in_record),
+            *unknown_in_ledger(snapshot.ledger, parts.in_ledger),
+            *not_kept,
             *faults.steps,
             *notes(snapshot, selected, context, resting),
             *(note for decider in deciders for note in decider.notes),

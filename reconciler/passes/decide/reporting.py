@@ -20,7 +20,7 @@ from reconciler.model.plan import Actions, DrainState, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.snapshot import FleetNode, Resting, Snapshot
+from reconciler.model.snapshot import FleetNode, Ledger, Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.settings.schema import Settings
@@ -232,6 +232,17 @@ def unknown_parts(seen: Iterable[NodeFacts], known: Collection[str]) -> Iterator
         yield (
             f"{name} in the records of {', '.join(sorted(names)[:_NAMED])}{more} is of a feature that this "
             "program does not have; it stays as it is until their cases end"
+        )
+
+
+def unknown_in_ledger(ledger: Ledger, known: Collection[str]) -> Iterator[str]:
+    """Yield a note about the parts of the ledger that no plugin of this program knows."""
+    names = [limits.excerpt(name) for name in sorted(ledger.parts.keys() - known)]
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield (
+            f"what the ledger has under {', '.join(names[:_NAMED])}{more} is of a plugin that this program "
+            "does not have; it stays as it is"
         )
 
 

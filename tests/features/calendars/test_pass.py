@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from reconciler.features.calendars.feature import LAST_CONTENT as KEPT
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
-from reconciler.passes.observe import LAST_CONTENT as KEPT
 from reconciler.run import rehearse, run_pass
 from reconciler.simulation.world import World
 from tests.support import builders

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reconciler.features.publishing.node_maintenances import changes
+from reconciler.features.publishing.node_maintenances import IN_LEDGER, changes
 from reconciler.model.errors import Forbidden
 from reconciler.model.event import Kind
 from reconciler.model.holds import INTERNAL
@@ -144,7 +144,7 @@ def test_objects_that_are_no_longer_published_go_and_are_then_not_read_any_more(
     scene = history(f"budget: {{maxUnavailable: 100%}}\n{SHOWN}\nhistory: 10m")
     say(scene, announced())
     look(scene)
-    assert list(scene.cluster.ledger.signs) == ["nodemaintenances"]
+    assert IN_LEDGER.of(scene.cluster.ledger) == ("nodemaintenances",)
     over = replace(the_object(scene), name="a-over", finished=scene.now)
     assert scene.cluster.maintenances is not None
     scene.cluster.maintenances[over.name] = over
@@ -156,7 +156,7 @@ def test_objects_that_are_no_longer_published_go_and_are_then_not_read_any_more(
     look(scene)
     assert scene.cluster.maintenances == {}
     look(scene)
-    assert list(scene.cluster.ledger.signs) == []
+    assert IN_LEDGER.of(scene.cluster.ledger) == ()
     assert _reads(scene) == 0
 
 
@@ -183,4 +183,4 @@ def test_without_the_permission_objects_that_are_no_longer_published_stay_and_th
 
     assert [note for note in plan.notes if "are no longer published, and stay as they are" in note]
     assert the_object(scene).finished is None
-    assert scene.cluster.ledger.signs == ()
+    assert IN_LEDGER.of(scene.cluster.ledger) == ()

@@ -21,8 +21,8 @@ from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.simulation.workloads import BudgetSpec
 from reconciler.simulation.world import World
-from reconciler.sources.arm.source import Planned
-from reconciler.sources.aws.source import InstanceEvent
+from reconciler.sources.arm.source import ArmPlans, Planned
+from reconciler.sources.aws.source import Ec2Events, InstanceEvent
 from tests.features.recordings.recording import ENFORCE, recording_of
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, minutes
@@ -116,12 +116,13 @@ def _world(source: str) -> tuple[World, str]:
             vm = vm_of(node.provider_id)
             assert vm is not None
             planned = Planned(start=NOW + timedelta(days=1), end=NOW + timedelta(days=2))
-            ledger = Ledger(memories={"arm": Memory((ScopeAnswer(vm.scope, NOW, again, (("7", planned),)),))})
+            answered = Memory((ScopeAnswer(vm.scope, NOW, again, (("7", planned),)),))
+            ledger = ArmPlans().kept.put(ledger, answered)
         case _:
             node = _in_aws()
             event = InstanceEvent("instance-event-0d59937288b749b32", "instance-stop", not_before=LATER)
             known = ("i-0a1b2c3d4e5f60718", event)
-            ledger = Ledger(memories={"aws": Memory((ScopeAnswer("eu-west-1", NOW, again, (known,)),))})
+            ledger = Ec2Events().kept.put(ledger, Memory((ScopeAnswer("eu-west-1", NOW, again, (known,)),)))
     world = world_of([node, *(builders.node(f"other-{number}") for number in range(9))], start=NOW)
     world.cluster.ledger = ledger
     enabled = {

@@ -47,10 +47,10 @@ def test_a_case_that_says_nothing_about_the_next_changes_nothing(plan: NodePlan)
 
 
 def test_the_config_map_keeps_it_and_what_can_not_be_read_is_left_out() -> None:
-    data = to_data(Ledger(lasted={Kind.REBOOT: minutes(12), Kind.REDEPLOY: minutes(30)}), {}, ())
+    data = to_data(Ledger(lasted={Kind.REBOOT: minutes(12), Kind.REDEPLOY: minutes(30)}), {})
 
     assert data == {"lasted": "Reboot=720,Redeploy=1800"}
-    assert from_data(data, ()).lasted == {Kind.REBOOT: minutes(12), Kind.REDEPLOY: minutes(30)}
-    assert from_data({"lasted": "Reboot=-5,Sleep=9,Freeze,Redeploy=60,Preempt=99999999"}, ()).lasted == {
+    assert from_data(data).lasted == {Kind.REBOOT: minutes(12), Kind.REDEPLOY: minutes(30)}
+    assert from_data({"lasted": "Reboot=-5,Sleep=9,Freeze,Redeploy=60,Preempt=99999999"}).lasted == {
         Kind.REDEPLOY: minutes(1)
     }

@@ -41,7 +41,7 @@ class _Both:
         wiring = Wiring(connection, Target(), nodes=self.nodes)
         # What it reads ahead depends on what it has read before.
         self._follows = replace(wiring.to_read(SETTINGS), ahead=None)
-        reader = PlainReader(connection, memories=PARTS.sources.polled)
+        reader = PlainReader(connection)
         self._lists = replace(self._follows, reader=reader, beside=AtOnce())
 
     def listed(self) -> dict[str, Node]:

@@ -19,7 +19,7 @@ from reconciler.model.scheduled_events import to_annotation
 from reconciler.model.snapshot import Self
 from reconciler.report.document import Report, to_report
 from reconciler.report.text import as_text
-from reconciler.run import PARTS, run_pass
+from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
 from tests.support.controlplane.api import Api
 from tests.support.controlplane.audit import AuditEntry
@@ -112,13 +112,7 @@ class Scene:
         self.clock = StandingClock()
         self.settings = parse_settings("mode: Enforce", "maintenance.yaml")
         self.connection = Connection(str(controlplane.kubeconfig))
-        self.cluster = Cluster(
-            self.connection,
-            guard=lambda: None,
-            agent_namespace="agents",
-            agent="agent",
-            memories=PARTS.sources.polled,
-        )
+        self.cluster = Cluster(self.connection, guard=lambda: None, agent_namespace="agents", agent="agent")
         self.notifier = KubernetesEvents(self.connection, guard=lambda: None)
         self.itself = Self()
         self.clients: dict[str, Any] = {}

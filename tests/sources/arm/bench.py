@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from reconciler.model.machine import Scope
 from reconciler.model.node import Node
 from reconciler.model.polling import Memory
+from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.sources.arm.client import Arm
 from reconciler.sources.arm.source import ArmPlans, Planned
@@ -59,7 +60,7 @@ def measure(nodes: int, scale_sets: int, hours: float) -> str:
             client = Arm(compute(azure))
             scopes = ARM.due(fleet, memory, now)
             listings = client.ask(scopes) if scopes else ()
-            memory = ARM.load(ARM.dump(ARM.remembered(memory, listings, fleet, EVERY, now)))
+            memory = ARM.kept.of(ARM.kept.put(Ledger(), ARM.remembered(memory, listings, fleet, EVERY, now)))
             events = sum(
                 1 for node in fleet if (reading := ARM.reading(node, memory, now)) and reading.signals
             )
@@ -67,7 +68,7 @@ def measure(nodes: int, scale_sets: int, hours: float) -> str:
                 asking.append(time.perf_counter() - began)
         assert azure.violations == []
         lists, pages, rounds = len(azure.lists), azure.pages, len(asking)
-    size = len(ARM.dump(memory)) / 1024
+    size = len(ARM.kept.put(Ledger(), memory).new_parts["arm"]) / 1024
     return (
         f"| {nodes} | {scale_sets} | {passes} | {lists} ({lists / rounds:g} an interval) | "
         f"{pages} ({pages / rounds:g}) | {events} | {max(asking):.2f} | {size:.1f} |"

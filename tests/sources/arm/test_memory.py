@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.model.errors import SourceError
+from reconciler.model.errors import LedgerUnreadable
 from reconciler.model.machine import Scope
 from reconciler.model.polling import Memory, ScopeAnswer
+from reconciler.model.snapshot import Ledger
 from reconciler.sources.arm.source import ArmPlans, Planned
 from tests.support.builders import NOW, minutes
 
@@ -23,10 +24,10 @@ MEMORY = Memory(
 
 
 def test_what_is_written_is_read_back() -> None:
-    assert ARM.load(ARM.dump(MEMORY)) == MEMORY
+    assert ARM.kept.of(ARM.kept.put(Ledger(), MEMORY)) == MEMORY
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "[{}]", "null", '"x"', '{"answers":[{"scope":1}]}'])
 def test_a_memory_that_can_not_be_read_is_refused(text: str) -> None:
-    with pytest.raises(SourceError, match=ARM.name):
-        ARM.load(text)
+    with pytest.raises(LedgerUnreadable, match=ARM.name):
+        ARM.kept.of(Ledger(parts={ARM.name: text}))

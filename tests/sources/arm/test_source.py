@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kubernetes import ledger
 from reconciler.model.event import Answer, Initiator, Kind, Status
 from reconciler.model.machine import Scope, Vm, vm_of
 from reconciler.model.polling import Listing, Memory, ScopeAnswer
 from reconciler.model.record import Asked, Record
+from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import SPARE
-from reconciler.run import PARTS
 from reconciler.sources.arm import source as arm
 from reconciler.sources.arm.source import Planned
 from tests.support import builders
@@ -474,10 +473,10 @@ def test_what_vms_said_alone_comes_back_and_takes_little_room() -> None:
     memory = ARM.remembered(
         NONE, [listed(*names), *(viewed(name) for name in names[:900])], nodes, EVERY, NOW
     )
-    text = ARM.dump(memory)
+    ledger = ARM.kept.put(Ledger(), memory)
 
-    assert ARM.load(text) == memory
-    assert len(text) < 50_000
+    assert ARM.kept.of(ledger) == memory
+    assert len(ledger.new_parts["arm"]) < 50_000
 
 
 def test_vms_that_are_no_nodes_of_ours_are_not_kept() -> None:
@@ -524,7 +523,7 @@ def test_a_pause_is_kept_until_its_end_while_others_are_asked() -> None:
     asked = ask(memory, elsewhere, nodes=nodes, at=NOW + minutes(30))
 
     assert asked.paused == ((SET, NOW + minutes(60)),)
-    assert ARM.load(ARM.dump(asked)) == asked
+    assert ARM.kept.of(ARM.kept.put(Ledger(), asked)) == asked
     assert ask(asked, elsewhere, nodes=nodes, at=NOW + minutes(60)).paused == ()
 
 
@@ -547,17 +546,19 @@ def test_what_is_remembered_comes_back() -> None:
             ),
         )
     )
-    text = ARM.dump(memory)
+    ledger = ARM.kept.put(Ledger(), memory)
 
-    assert ARM.load(text) == memory
-    assert text.count("offerStart") == 1
-    assert ARM.load("") == NONE
-    assert ARM.dump(NONE) == ""
+    assert ARM.kept.of(ledger) == memory
+    assert ledger.new_parts["arm"].count("offerStart") == 1
+    assert ARM.kept.put(ledger, NONE).new_parts == {"arm": ""}
 
 
 @given(st.text() | json_values.map(str))
-def test_an_unreadable_memory_is_an_empty_one(text: str) -> None:
-    assert set(ledger.from_data({"arm": text}, PARTS.sources.polled).memories) <= {"arm"}
+def test_an_unreadable_memory_is_an_empty_one_with_a_note(text: str) -> None:
+    memory, notes = ARM.kept.known(Ledger(parts={"arm": text}))
+
+    assert memory == NONE
+    assert bool(notes) is bool(text)
 
 
 @pytest.mark.parametrize(
