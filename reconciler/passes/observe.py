@@ -727,7 +727,7 @@ def _machines(
     reader = outside.machines
     if reader is None:
         return {}
-    wanted = settings.replaces()
+    wanted = settings.says(REPLACE)
     refs: list[MachineRef] = []
     for node in nodes:
         try:
@@ -772,4 +772,4 @@ def _may_be_replaced(
     known = [(event.kind, event.condition) for profile in kept for event in profile.events]
     policies = settings.policies(node.labels)
     meant = (policies[event] for event in (*reported, *known))
-    return any(policy is not None and policy.replace for policy in meant)
+    return any(policy is not None and policy.says(REPLACE) for policy in meant)

@@ -267,7 +267,7 @@ def ends(
 ) -> Ending | None:
     """Return how an event ends whose machine is replaced; None if neither settings nor event want that."""
     del now
-    if not (policy.replace or event.replaces):
+    if not (policy.says(REPLACE) or event.replaces):
         return None
     machine = means.machine
     refused = why_never_replaced(node, machine, means.twin, means.record)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypedDict
 
@@ -23,8 +23,7 @@ from reconciler.settings.policies import (
     Treatment,
     UserInitiated,
 )
-from reconciler.settings.replacing import replacing_of
-from reconciler.settings.schema import Mode, Settings
+from reconciler.settings.schema import Mode, PolicyWords, Settings
 
 _MODES = {
     Mode.OBSERVE: "Observe: report only, write nothing",
@@ -135,10 +134,15 @@ def _labels_for(selector: LabelSelector) -> dict[str, str] | None:
 def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
     calendar = settings.calendar
     policies = settings.policies(labels)
+
+    def of_features(policy: EventPolicy) -> list[PolicyWords]:
+        return [key.words(policy, settings) for key in settings.policy_keys]
+
     for kind in Kind:
         policy = policies.of_kind(kind)
-        words = _policy(policy, calendar, unread=kind is Kind.UNKNOWN)
-        yield f"  {kind}: {words}{_start(policy, settings)}"
+        more = of_features(policy)
+        words = _policy(policy, more, calendar, unread=kind is Kind.UNKNOWN)
+        yield f"  {kind}: {words}{_start(policy, more)}"
     if policies.user_initiated is UserInitiated.REPORT:
         yield "  Events that a user of the subscription starts: reported only."
     else:
@@ -146,10 +150,18 @@ def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:
     for condition in sorted(policies.conditions):
         meant = policies.of_condition(condition)
         if meant is not None:
-            yield f"  Condition {condition}: {_policy(meant, calendar, condition=True)}"
+            words = _policy(meant, of_features(meant), calendar, condition=True)
+            yield f"  Condition {condition}: {words}"
 
 
-def _policy(policy: EventPolicy, calendar: Calendar, *, condition: bool = False, unread: bool = False) -> str:
+def _policy(
+    policy: EventPolicy,
+    of_features: Sequence[PolicyWords],
+    calendar: Calendar,
+    *,
+    condition: bool = False,
+    unread: bool = False,
+) -> str:
     if not policy.drain:
         return "reported, with the text that cannot be read." if unread else "reported only, no drain."
     parts = ["drained"]
@@ -167,35 +179,27 @@ def _policy(policy: EventPolicy, calendar: Calendar, *, condition: bool = False,
     if policy.approval:
         proceeds = policy.approval_missing is ApprovalMissing.PROCEED
         parts.append("after a person has approved it" + (", or at the deadline" if proceeds else ""))
+    parts += [words.waits for words in of_features if words.waits]
     empty_dir = "evicted" if policy.empty_dir is Treatment.EVICT else "kept"
     unmanaged = "evicted" if policy.unmanaged_pods is Treatment.EVICT else "kept"
-    after = "".join(
-        text
-        for wanted, text in (
-            (policy.acknowledge, " Once drained it is acknowledged."),
-            (policy.replace, " Once drained the machine is replaced."),
-        )
-        if wanted
-    )
+    after = "".join(f" {words.then}" for words in of_features if words.then)
     return f"{', '.join(parts)}; pods with an emptyDir are {empty_dir}, unmanaged pods {unmanaged}.{after}"
 
 
-def _start(policy: EventPolicy, settings: Settings) -> str:
+def _start(policy: EventPolicy, of_features: Sequence[PolicyWords]) -> str:
     """Return which way a drain goes that may start early because we can end its case, empty for any other."""
-    if not policy.drain or not (policy.acknowledge or policy.replace):
+    ends = [words.ends for words in of_features if words.ends]
+    if not policy.drain or not ends:
         return ""
-    what = "be replaced" if policy.replace else "be acknowledged"
-    what = "be acknowledged or replaced" if policy.acknowledge and policy.replace else what
+    what = f"be {' or '.join(ends)}"
     if policy.start is None:
         way = f"It starts early where it can {what}, else late like other events."
-        if policy.acknowledge:
-            way = f"{way} The nodes of an event start early only if all of them can start together."
+        way = " ".join((way, *(words.early for words in of_features if words.early)))
     elif policy.start is Start.EARLY:
         way = f"It starts early, also where it can't {what}: then the node is empty until the platform acts."
     else:
         way = "It starts late, because start is Late."
-    aks = policy.replace and not replacing_of(settings).aks.cluster
-    return f" {way} AKS agent pools are not replaced without replace.aks.cluster." if aks else f" {way}"
+    return " ".join(("", way, *(words.but for words in of_features if words.but)))
 
 
 def _when(policy: EventPolicy, calendar: Calendar, *, condition: bool) -> str:

@@ -30,8 +30,12 @@ PREFIX = "cloud.sap"
 
 _OURS = ("apiVersion", "kind", "mode")
 
-_OF_FEATURES: tuple[Path, ...] = ((), ("sources",), ("drain",))
-"""The sections to which features add their own keys."""
+
+def _is_of_features(path: Path) -> bool:
+    """Whether features add keys of their own to the section at this path of a file."""
+    meanings = path[2:] if path[:1] == ("overrides",) else path
+    of_policy = len(meanings) == 2 and meanings[0] in ("events", "conditions")
+    return of_policy or path in ((), ("sources",), ("drain",))
 
 
 def _alone() -> dict[str, Any]:
@@ -166,11 +170,12 @@ def parse_settings(text: str, name: str, environment: Mapping[str, str] = NO_VAR
         try:
             settings = whole_settings().model_validate(sections, by_alias=True, by_name=False)
         except ValidationError as error:
+            known = partial(keys_at, whole_settings())
             secret = [part.key for part in whole_settings().of_features if part.secret]
             found += [
                 in_file(mistake)
                 for details in error.errors(include_url=False)
-                for mistake in mistakes_of(details, partial(keys_at, whole_settings()), _OF_FEATURES, secret)
+                for mistake in mistakes_of(details, known, _is_of_features, secret)
             ]
             # What needs several keys is checked only once each of them is valid.
             found += [

@@ -78,11 +78,15 @@ Known = Callable[[Path], list[str]]
 
 
 def mistakes_of(
-    details: ErrorDetails, known: Known, of_features: Collection[Path] = (), secret: Collection[str] = ()
+    details: ErrorDetails,
+    known: Known,
+    of_features: Callable[[Path], bool] = lambda _path: False,
+    secret: Collection[str] = (),
 ) -> Iterator[Mistake]:
     """Convert an error of pydantic, with messages for the author of the file.
 
-    `of_features` are the sections to which features add keys of their own, `secret` those that have secrets.
+    `of_features` says whether features add keys of their own to the section at a path. `secret` are the
+    sections that have secrets.
     """
     # pydantic reports an invalid key of a mapping as `key.[key]`.
     path: Path = tuple(part for part in details["loc"] if part != "[key]")
@@ -97,7 +101,7 @@ def mistakes_of(
         given = details["input"]
         if path and path[0] in secret and isinstance(given, str) and details["type"].endswith("_type"):
             given = Secret(given)  # What was meant as a secret may stand in a wrong place.
-        yield Mistake(path, _words(details, given, path, known, path[:-1] in of_features))
+        yield Mistake(path, _words(details, given, path, known, of_features(path[:-1])))
 
 
 def unknown_key(word: str, known: Iterable[str], *, of_features: bool = False) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property, reduce
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -79,11 +80,11 @@ class EventPolicy(Struct, frozen=True):
 
     `min_duration`: shorter events are ignored, events of unknown duration are not. `lead_time`: the deadline
     for the start of a drain, before `not_before`. `status`: that of a condition which drains the node, and
-    `for_`: how long the condition must have had it (0 for events). `acknowledge`: ask the platform to start
-    the event once all its VMs are drained. `replace`: delete the machine of the drained node, so that a new
-    one comes. `start`: when a drain starts for an event with a date; None leaves it to who ends the
-    maintenance. `ahead`: how long before its latest start a late drain may start. `approval`: a person has to
-    approve the drain; `approval_missing`: what happens at the deadline if nobody has.
+    `for_`: how long the condition must have had it (0 for events). `start`: when a drain starts for an event
+    with a date; None leaves it to who ends the maintenance. `ahead`: how long before its latest start a late
+    drain may start. `approval`: a person has to approve the drain; `approval_missing`: what happens at the
+    deadline if nobody has. `of_features` has the keys of features (`PolicyKey`) that are not at their
+    default.
     """
 
     drain: bool
@@ -94,12 +95,15 @@ class EventPolicy(Struct, frozen=True):
     unmanaged_pods: Treatment = Treatment.KEEP
     status: ConditionStatus = ConditionStatus.TRUE
     for_: timedelta = timedelta()
-    acknowledge: bool = False
-    replace: bool = False
     start: Start | None = None
     ahead: timedelta = timedelta(hours=1)
     approval: bool = False
     approval_missing: ApprovalMissing = ApprovalMissing.HOLD
+    of_features: Mapping[str, Any] = field(default_factory=dict)
+
+    def says(self, key: str) -> bool:
+        """Whether it has a key of a feature that is not at its default; never without the feature."""
+        return key in self.of_features
 
 
 _QUARTER = timedelta(
@@ -132,7 +136,12 @@ CONDITION_DEFAULT = EventPolicy(drain=True)
 
 
 class Meaning(Section):
-    """What the reconciler does about an event or a condition. Keys left out have the default of the kind."""
+    """What the reconciler does about an event or a condition. Keys left out have the default of the kind.
+
+    `of_features` has the keys that features bring, with their defaults.
+    """
+
+    of_features: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     drain: Flag | None = Field(
         default=None, description="Whether the node is drained. Default: see the table."
@@ -152,11 +161,6 @@ class Meaning(Section):
         description="The same for a pod without a controller, which nothing would create again. Default: "
         "see the table.",
     )
-    replace: Flag | None = Field(
-        default=None,
-        description="Whether the machine is replaced (docs/replacing.md) once the node is drained. Default: "
-        "`false`.",
-    )
     approval: Flag | None = Field(
         default=None,
         description="Whether a person has to approve (docs/approvals.md) the drain. Default: `false`.",
@@ -164,8 +168,13 @@ class Meaning(Section):
 
     def over(self, below: EventPolicy) -> EventPolicy:
         """Return the policy `below`, with the keys that are set here replaced."""
-        given = {name: getattr(self, name) for name in self.model_fields_set if name != "for_"}
+        given = {name: getattr(self, name) for name in self.model_fields_set}
         changed = {name: value for name, value in given.items() if value is not None}
+        if own := {name: changed.pop(name) for name in self.of_features if name in changed}:
+            merged = {**below.of_features, **own}
+            changed["of_features"] = {
+                name: value for name, value in merged.items() if value != self.of_features[name]
+            }
         return replace(below, **changed) if changed else below
 
 
@@ -194,11 +203,6 @@ class EventMeaning(Meaning):
         description="What happens at the deadline if nobody has approved the drain. Hold: it does not start. "
         "Proceed: it starts. Default: `Hold`.",
     )
-    acknowledge: Flag | None = Field(
-        default=None,
-        description="Whether Azure is asked to start the event early (docs/azure.md#8-acknowledging). "
-        "Default: `false`.",
-    )
 
 
 FEWEST = 2
@@ -226,11 +230,6 @@ class ConditionMeaning(Meaning):
     for_: Duration | None = Field(
         default=None, alias="for", description="How long the node must have had this status. Default: `0s`."
     )
-
-    def over(self, below: EventPolicy) -> EventPolicy:
-        """Return the policy `below`, with the keys that are set here replaced."""
-        merged = Meaning.over(self, below)
-        return merged if self.for_ is None else replace(merged, for_=self.for_)
 
 
 def _pascal(name: str) -> str:

@@ -161,7 +161,7 @@ def _row(name: str, key: Key) -> _Row:
         text = f"One kind of event: {_listed(Kind)}."
     elif name.endswith(".<state>"):
         text = f"What happens in one state: {_listed(State)}."
-    if key.path[:2] == ("conditions", "*") and len(key.path) > 2:
+    if key.path[:2] == ("conditions", "*") and len(key.path) > 2 and key.path[2] in _of_core():
         default = f"`{_of_policy(CONDITION_DEFAULT, key.path[2])}`"
     elif key.field.is_required():
         default = "required"
@@ -175,9 +175,13 @@ def _row(name: str, key: Key) -> _Row:
 
 def _of_policy(policy: EventPolicy, alias: str) -> str:
     """Return what a policy says for the key with this alias."""
+    return _value(getattr(policy, _of_core()[alias]))
+
+
+def _of_core() -> Mapping[str, str]:
+    """Return the names of the fields of a policy by the keys of the core, whose defaults differ by kind."""
     fields = {**EventMeaning.model_fields, **ConditionMeaning.model_fields}
-    (name,) = (name for name, field in fields.items() if field.alias == alias)
-    return _value(getattr(policy, name))
+    return {str(field.alias): name for name, field in fields.items()}
 
 
 def _value(value: Any) -> str:

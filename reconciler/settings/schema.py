@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache, cached_property
@@ -13,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 from pydantic import Field, PrivateAttr, create_model, model_validator
+from pydantic.alias_generators import to_camel
 
 from reconciler import plugins
 from reconciler.calendar.windows import Calendar, NotAllowed, Window
@@ -29,7 +31,15 @@ from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Text, Zone
 from reconciler.settings.mistakes import ChangedScalar, KeyWarning, Mistake, Mistakes
 from reconciler.settings.mistakes import Path as KeyPath
-from reconciler.settings.policies import ConditionMeaning, Events, Meanings, NodePolicies
+from reconciler.settings.policies import (
+    ConditionMeaning,
+    EventMeaning,
+    EventPolicy,
+    Events,
+    Meaning,
+    Meanings,
+    NodePolicies,
+)
 from reconciler.settings.profiles import DEFAULT_PROFILE
 from reconciler.settings.times import (
     NotAllowedSettings,
@@ -224,6 +234,51 @@ class SourceSection(FeatureSection[T], frozen=True, kw_only=True):
     below: str = "sources"
 
 
+class PolicyWords(Struct, frozen=True):
+    """What a policy says because of a key of a feature, in words; a part that it does not need is empty.
+
+    `waits` is what a drain waits for, behind a comma, and `then` a sentence about what follows it. `ends` is
+    how we then end the case (`replaced`), so that a drain may start early; `early` is a sentence about such a
+    start, and `but` one about what the feature still needs.
+    """
+
+    waits: str = ""
+    then: str = ""
+    ends: str = ""
+    early: str = ""
+    but: str = ""
+
+
+POLICY = "events.<Kind>"
+"""Where a `PolicyKey` stands."""
+
+
+class PolicyKey(FeatureSection[T], frozen=True, kw_only=True):
+    """A key below each kind of event that a feature brings in the list SECTIONS of its `settings.py`.
+
+    `type` is that of its value, and `description` does not say the default, which is that of all kinds.
+    `conditions` says whether it also stands below each node condition. A subclass says what it means.
+    """
+
+    below: str = POLICY
+    conditions: bool = False
+
+    def in_policy(self, policy: EventPolicy) -> T:
+        """Return its value in a policy."""
+        value: T = policy.of_features.get(self.key, self.default)
+        return value
+
+    def given(self, settings: Settings) -> Iterator[tuple[KeyPath, T]]:
+        """Yield each value that the file has for it, with the path there."""
+        for path, meaning in settings.meanings():
+            if (value := getattr(meaning, self.key, None)) is not None:
+                yield (*path, to_camel(self.key)), value
+
+    def words(self, policy: EventPolicy, settings: Settings) -> PolicyWords:
+        """Return what a policy that drains says because of it."""
+        return PolicyWords()
+
+
 class Sources(Section):
     """Where the reconciler learns of maintenance."""
 
@@ -323,14 +378,12 @@ class Settings(Section):
         return self
 
     def __copy__(self) -> Settings:
-        """Copy without the cached calendar and policies, because `model_copy(update=…)` may change both."""
-        copy = super().__copy__()
-        copy.__dict__.pop("calendar", None)
-        copy.__dict__.pop("_policies", None)
-        copy.__dict__.pop("profile_names", None)
-        copy.__dict__.pop("_profiles", None)
-        copy._with_texts = None
-        return copy
+        """Copy without what was computed once, because `model_copy(update=…)` may change what it is from."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        copied._with_texts = None
+        return copied
 
     @property
     def origin(self) -> Origin:
@@ -471,7 +524,7 @@ class Settings(Section):
                     by_label[label.key, value].add(index)
         return by_label, others
 
-    @property
+    @cached_property
     def held_pods(self) -> HeldPods | None:
         """How long annotations of pods hold their eviction, None if they hold nothing."""
         found = (part.holds_pods(self) for part in self.of_features)
@@ -481,13 +534,11 @@ class Settings(Section):
         """Return every condition type in the settings, overrides included."""
         return frozenset(self.conditions).union(*(override.conditions for override in self.overrides))
 
-    def replaces(self) -> bool:
-        """Return whether any event or condition, on any node, replaces machines."""
-        events = [each for _, each in self.all_events()]
-        conditions = (self.conditions, *(override.conditions for override in self.overrides))
-        meanings = [each.of(kind) for each in events for kind in Kind]
-        return any(one.replace for one in meanings) or any(
-            one.replace for each in conditions for one in each.values()
+    def says(self, key: str) -> bool:
+        """Return whether any event or condition has a key of a feature, not at its default, on any node."""
+        return any(
+            getattr(meaning, key, None) not in (None, meaning.of_features.get(key))
+            for _, meaning in self.meanings()
         )
 
     def label_keys(self) -> frozenset[str]:
@@ -497,11 +548,18 @@ class Settings(Section):
         selectors += [selector for part in self.of_features for selector in part.selectors(self)]
         return frozenset(one.key for selector in selectors for one in selector.requirements)
 
-    def all_events(self) -> Iterator[tuple[KeyPath, Events]]:
-        """Yield `events` and those of each override, with the path of each in the file."""
-        yield ("events",), self.events
-        for index, override in enumerate(self.overrides):
-            yield ("overrides", index, "events"), override.events
+    def meanings(self) -> Iterator[tuple[KeyPath, Meaning]]:
+        """Yield what the file says about each event and condition, also in overrides, with the path of it."""
+        tops: list[tuple[KeyPath, Settings | Override]] = [((), self)]
+        tops += [(("overrides", index), override) for index, override in enumerate(self.overrides)]
+        for path, top in tops:
+            yield from ((((*path, "events", kind.value), top.events.of(kind))) for kind in Kind)
+            yield from (((*path, "conditions", name), meaning) for name, meaning in top.conditions.items())
+
+    @property
+    def policy_keys(self) -> tuple[PolicyKey[Any], ...]:
+        """The keys that features bring for each kind of event."""
+        return tuple(part for part in self.of_features if isinstance(part, PolicyKey))
 
     @cached_property
     def calendar(self) -> Calendar:
@@ -535,7 +593,7 @@ def whole_settings() -> type[Settings]:
     Raises PluginError if a plugin that is installed brings a section that exists, ValueError if one of the
     program does, and if there is no section below which or no key behind which one should stand.
     """
-    cores: dict[str, type[Section]] = {"": Settings}
+    cores: dict[str, type[Section]] = {"": Settings, POLICY: EventMeaning}
     for name, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             cores[name] = field.annotation
@@ -555,31 +613,74 @@ def whole_settings() -> type[Settings]:
         for section in given:
             if section.below not in cores:
                 raise ValueError(f"{file}: {section.key} is below {section.below}: no such section")
-            if section.after and section.after not in cores[section.below].model_fields:
+            places = [cores[section.below]]
+            places += [ConditionMeaning] if isinstance(section, PolicyKey) and section.conditions else []
+            if section.after and any(section.after not in place.model_fields for place in places):
                 raise ValueError(f"{file}: {section.key} is after {section.after}: no such key")
             sections.append(section)
-    fields: dict[str, Any] = {}
-    for name in dict.fromkeys(section.below for section in sections if section.below):
+    fields = _with_keys([section for section in sections if isinstance(section, PolicyKey)])
+    belows = dict.fromkeys(section.below for section in sections if section.below not in ("", POLICY))
+    for name in belows:
         part = _with_sections(cores[name], [each for each in sections if each.below == name])
         fields[name] = part, Field(default=part(), description=Settings.model_fields[name].description)
     built = _with_sections(Settings, [each for each in sections if not each.below], **fields)
     built.of_features = tuple(sections)
+    # The parts are built with the whole, and not each by itself before.
+    built.model_rebuild(force=True)
     return built
 
 
 M = TypeVar("M", bound=Section)
 
 
+def _with_keys(keys: Sequence[PolicyKey[Any]]) -> dict[str, Any]:
+    """Return the fields of the settings that say what events and conditions mean, with these keys as well."""
+    of_conditions = [key for key in keys if key.conditions]
+    event, condition = _with_sections(EventMeaning, keys), _with_sections(ConditionMeaning, of_conditions)
+    event.of_features = {key.key: key.default for key in keys}
+    condition.of_features = {key.key: key.default for key in of_conditions}
+    kinds = [name for name, field in Events.model_fields.items() if field.annotation is EventMeaning]
+    events = _with_fields(Events, {name: (event, _section_of(Events, name, event)) for name in kinds})
+    conditions: Any = dict[ConditionType, condition]  # type: ignore[valid-type]
+
+    def meanings(base: type[Section]) -> dict[str, Any]:
+        return {
+            "events": (events, _section_of(base, "events", events)),
+            "conditions": (conditions, copy(base.model_fields["conditions"])),
+        }
+
+    override: Any = _with_fields(Override, meanings(Override))
+    overrides: Any = tuple[override, ...]
+    return {**meanings(Settings), "overrides": (overrides, copy(Settings.model_fields["overrides"]))}
+
+
+def _section_of(base: type[Section], name: str, section: type[Section]) -> Any:
+    """Return the field of a section in the place of another one, with its description."""
+    return Field(default_factory=section, description=base.model_fields[name].description)
+
+
 def _with_sections(base: type[M], sections: Iterable[FeatureSection[Any]], **fields: Any) -> type[M]:
     """Return the type with these sections as well, each in its place."""
     order = list(base.model_fields)
     for section in sections:
-        about = Field(default=section.default, description=section.description)
-        fields[section.key] = (section.type, about)
+        fields[section.key] = _field_of(section)
         order.insert(order.index(section.after) + 1 if section.after else len(order), section.key)
-    built = create_model(
+    built = _with_fields(base, fields)
+    built.__pydantic_fields__ = {name: built.__pydantic_fields__[name] for name in order}
+    return built
+
+
+def _field_of(section: FeatureSection[Any]) -> tuple[Any, Any]:
+    if not isinstance(section, PolicyKey):
+        return section.type, Field(default=section.default, description=section.description)
+    default = str(section.default).lower() if isinstance(section.default, bool) else section.default
+    description = f"{section.description} Default: `{default}`."
+    # What the file does not say is said by another place of the file, or by the default.
+    return section.type | None, Field(default=None, description=description)
+
+
+def _with_fields(base: type[M], fields: Mapping[str, Any]) -> type[M]:
+    """Return the type with these fields, each with its type and what pydantic knows of it."""
+    return create_model(
         base.__name__, __base__=base, __doc__=base.__doc__, __cls_kwargs__={"defer_build": True}, **fields
     )
-    built.__pydantic_fields__ = {name: built.__pydantic_fields__[name] for name in order}
-    built.model_rebuild(force=True)
-    return built

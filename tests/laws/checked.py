@@ -187,7 +187,7 @@ def _not_ready_for_it(node: Node, published: list[dict[str, Any]], policy: Setti
     if any(one["EventStatus"] != "Scheduled" for one in published):
         return "is being worked on"
     kinds = [Kind(one["EventType"]) for one in published]
-    if not all(policy.policies(node.labels).of_kind(kind).acknowledge for kind in kinds):
+    if not all(policy.policies(node.labels).of_kind(kind).says("acknowledge") for kind in kinds):
         return "is not to be acknowledged by its settings"
     record = case_of(node)
     if record.state is not State.IN_MAINTENANCE:

@@ -8,16 +8,17 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.event import Kind, PlatformPlan
-from reconciler.model.machine import Machine, MachineRef, Pool
+from reconciler.model.machine import REPLACE, Machine, MachineRef, Pool
 from reconciler.model.record import Asked, CaseRecord, DrainRecord
 from reconciler.model.values import replace
 from reconciler.profiles.endings import Means, after_drain
 from reconciler.profiles.replacing import ends
+from reconciler.settings.policies import EventPolicy
 from tests.support import builders
 from tests.support.builders import NOW, event, node
 from tests.support.cases import removed, surged
 
-REPLACES = builders.settings("events: {Redeploy: {replace: true}}").policies({}).of_kind(Kind.REDEPLOY)
+REPLACES = EventPolicy(drain=True, of_features={REPLACE: True})
 PLAIN = builders.settings().policies({}).of_kind(Kind.REDEPLOY)
 SOON = event(Kind.REDEPLOY, not_before=NOW + timedelta(days=3))
 REF = MachineRef("a", "u", "OpenShift", "m")

@@ -8,27 +8,19 @@ from functools import partial
 
 import pytest
 
+from reconciler.model.event import Kind
 from reconciler.model.machine import AKS, OPENSHIFT, Machine, Pool, Remove, ScaleUp
 from reconciler.model.plan import Verdict
-from reconciler.model.record import Asked, DrainRecord, State
+from reconciler.model.record import Asked, CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.replacing import DELETION, ONE_MORE, PAUSE
 from reconciler.profiles.situation import Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.schema import Settings
-from tests.support.builders import NOW, minutes, record, settings
-from tests.support.cases import (
-    AKS_POOL,
-    POOL,
-    REF,
-    REPLACES,
-    SURGES,
-    machine,
-    removed,
-    surged,
-    to_be_replaced,
-)
+from tests.support import builders
+from tests.support.builders import NOW, event, judged, minutes, record, settings
+from tests.support.cases import AKS_POOL, POOL, REF, machine, removed, surged
 
 # Answers that hold no node.
 no = partial(failed, holds=False)
@@ -39,9 +31,29 @@ def at(later: float) -> datetime:
     return NOW + minutes(later)
 
 
+REPLACES = settings("events: {Redeploy: {replace: true}}")
+SURGES = settings("events: {Redeploy: {replace: true}}\nreplace: {surge: true}")
 GOING = removed(at(-5))
 BUSY = machine(replace(POOL, busy="np is busy"))
 UNREADABLE = Machine(REF, problem="403")
+
+
+def to_be_replaced(
+    owner: Machine | None,
+    *,
+    chosen: Settings = REPLACES,
+    asked: tuple[Asked, ...] = (),
+    held: CaseRecord | None = None,
+    state: State = State.IN_MAINTENANCE,
+    not_before: datetime | None = None,
+    before_us: str = "",
+) -> Situation:
+    """Node a with a Redeploy, drained unless `held` or `state` says something else."""
+    drained = replace(held or builders.record(state), asked=asked)
+    on = builders.node(unschedulable=state is State.IN_MAINTENANCE)
+    reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
+    found = builders.situation(on, reported, chosen=chosen, held=drained)
+    return replace(found, record=replace(found.record, state=state), machine=owner, before_us=before_us)
 
 
 def replaced(owner: Machine | None, *asked: Asked) -> Situation:

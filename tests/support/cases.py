@@ -13,9 +13,8 @@ from reconciler.model.event import Kind, PlatformPlan
 from reconciler.model.machine import OPENSHIFT, Machine, MachineRef, Pool
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent
-from reconciler.model.record import Asked, CaseRecord, State
+from reconciler.model.record import Asked, CaseRecord
 from reconciler.model.values import replace
-from reconciler.profiles.situation import Situation
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, known, minutes, settings
@@ -82,8 +81,6 @@ def drained(asked: Asked | None = None) -> CaseRecord:
     return replace(held, asked=(asked,) if asked is not None else ())
 
 
-REPLACES = settings("events: {Redeploy: {replace: true}}")
-SURGES = settings("events: {Redeploy: {replace: true}}\nreplace: {surge: true}")
 POOL = Pool("MachineSet", "np", "machines", wanted=3, ready=3, revision="7", scales=True)
 AKS_POOL = replace(POOL, kind="agent pool", lowered_by_deletion=True)
 REF = MachineRef("a", "uid-a", OPENSHIFT, "m-a", "machines")
@@ -105,24 +102,6 @@ def machine(
         deleting=deleting,
         control_plane=control_plane,
     )
-
-
-def to_be_replaced(
-    owner: Machine | None,
-    *,
-    chosen: Settings = REPLACES,
-    asked: tuple[Asked, ...] = (),
-    held: CaseRecord | None = None,
-    state: State = State.IN_MAINTENANCE,
-    not_before: datetime | None = None,
-    before_us: str = "",
-) -> Situation:
-    """Node a with a Redeploy, drained unless `held` or `state` says something else."""
-    record = replace(held or builders.record(state), asked=asked)
-    on = builders.node(unschedulable=state is State.IN_MAINTENANCE)
-    reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
-    found = builders.situation(on, reported, chosen=chosen, held=record)
-    return replace(found, record=replace(found.record, state=state), machine=owner, before_us=before_us)
 
 
 def ended(

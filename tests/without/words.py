@@ -38,12 +38,14 @@ class Words(NamedTuple):
 WORDS: dict[str, Words] = {
     "features/machines": Words(
         (r"surge", r"machine.?pool", r"scale.?up", r"machine.?provider"),
-        ("replace",),
+        ("replace", "events.Reboot.replace"),
         pages=("replacing.md",),
         tests=(
             "real/clouds/test_replacing.py",
             "real/manifests/test_replacing.py",
             "laws/test_spending_follows_a_pools_own_nodes.py",
+            "passes/decide/test_closed_nodes.py",
+            "profiles/test_replacing.py",
         ),
     ),
     "features/workflows": Words(
@@ -104,7 +106,7 @@ WORDS: dict[str, Words] = {
     "sources/condition": Words((r"VMEventScheduled",), ("sources.nodeConditions",)),
     "sources/imds": Words(
         (r"imds", r"acknowledg"),
-        ("sources.imds",),
+        ("sources.imds", "events.Reboot.acknowledge"),
         pages=("agent.md",),
         tests=(
             "bench/agent.py",

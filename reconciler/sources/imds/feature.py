@@ -29,6 +29,7 @@ from reconciler.profiles.endings import Means
 from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.policies import EventPolicy
+from reconciler.sources.imds.settings import ACKNOWLEDGES
 
 NAME = "imds"
 
@@ -87,7 +88,7 @@ def ends(
 ) -> Ending | None:
     """Return how an event ends that the settings acknowledge; None for any other."""
     del node
-    if not policy.acknowledge:
+    if not ACKNOWLEDGES.in_policy(policy):
         return None
     asked = means.record.asked_by(ACKNOWLEDGE)
     follows = asked.last + FOLLOWED if asked is not None else None

@@ -9,7 +9,9 @@ from jobs.runtime.machines import MachineClient, MachineProviders
 from reconciler.features.machines.process import CLIENTS, Surroundings
 from reconciler.kubernetes.connection import Connection
 from reconciler.settings.schema import Settings
-from tests.support.cases import REPLACES
+from tests.support.builders import settings
+
+REPLACES = settings("events: {Redeploy: {replace: true}}")
 
 
 def all_machines(

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from reconciler.features.machines.feature import PROVIDERS
+from reconciler.features.machines.settings import REPLACES
 from reconciler.model.event import Kind
 from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
@@ -20,12 +21,11 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 def test_the_settings_of_the_page_are_good() -> None:
     kinds, pools, surge = (parse_settings(block, "maintenance.yaml") for block in BLOCKS)
 
-    assert kinds.policies({}).of_kind(Kind.REDEPLOY).replace
-    assert kinds.replaces()
+    assert REPLACES.in_policy(kinds.policies({}).of_kind(Kind.REDEPLOY))
     assert replacing_of(pools).aks.cluster is not None
     assert replacing_of(pools).aks.count is PoolCount.RESTORE
     assert replacing_of(surge).surge
-    assert not surge.replaces()
+    assert not surge.says(REPLACES.key)
 
 
 def test_every_provider_and_what_names_it_on_a_node_is_in_the_table() -> None:

@@ -68,7 +68,7 @@ def test_the_settings_of_the_page_are_good() -> None:
 
     assert (ARM.of(first).enabled, ARM.of(first).self_service) == (True, False)
     assert ARM.of(second).self_service
-    assert third.policies({}).of_kind(Kind.REBOOT).acknowledge
+    assert third.policies({}).of_kind(Kind.REBOOT).says("acknowledge")
     assert not automatic.keys.state_label
 
 

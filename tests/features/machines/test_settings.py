@@ -1,9 +1,10 @@
-"""The keys that acknowledge and replace: what each default is, where they may stand, what is refused."""
+"""`replace`, the section and the key of a kind: the defaults, where they may stand, what is refused."""
 
 from __future__ import annotations
 
 import pytest
 
+from reconciler.features.machines.settings import REPLACES
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind
 from reconciler.settings.explain import explain_settings
@@ -18,11 +19,11 @@ def read(text: str) -> Settings:
     return parse_settings(text, "maintenance.yaml")
 
 
-def test_nothing_is_acknowledged_or_replaced_by_default() -> None:
+def test_nothing_is_replaced_by_default() -> None:
     chosen = read("")
 
-    assert not chosen.replaces()
-    assert not any(chosen.policies({}).of_kind(kind).acknowledge for kind in Kind)
+    assert not chosen.says(REPLACES.key)
+    assert not any(REPLACES.in_policy(chosen.policies({}).of_kind(kind)) for kind in Kind)
     assert (replacing_of(chosen).surge, replacing_of(chosen).aks.cluster) == (False, None)
     assert replacing_of(chosen).aks.count is PoolCount.RESTORE
 
@@ -37,18 +38,7 @@ def test_nothing_is_acknowledged_or_replaced_by_default() -> None:
     ],
 )
 def test_machines_are_looked_at_where_anything_on_any_node_replaces_them(text: str) -> None:
-    assert read(text).replaces()
-
-
-def test_an_override_has_the_last_word() -> None:
-    chosen = read(
-        "events: {Reboot: {acknowledge: true, replace: true}}\n"
-        "overrides: [{nodeSelector: {agentpool: np}, events: {Reboot: {acknowledge: false, replace: false}}}]"
-    )
-    everywhere, there = (chosen.policies(labels).of_kind(Kind.REBOOT) for labels in ({}, {"agentpool": "np"}))
-
-    assert (everywhere.acknowledge, everywhere.replace) == (True, True)
-    assert (there.acknowledge, there.replace) == (False, False)
+    assert read(text).says(REPLACES.key)
 
 
 @pytest.mark.parametrize("cluster", [CLUSTER, CLUSTER.casefold()])
@@ -67,7 +57,6 @@ def test_a_cluster_is_named_by_its_resource_id(cluster: str) -> None:
         ),
         ("replace: {aks: {count: Keep}}", "replace.aks.count", "Keep"),
         ("replace: {surge: 1}", "replace.surge", ""),
-        ("conditions: {KernelDeadlock: {acknowledge: true}}", "KernelDeadlock.acknowledge", ""),
     ],
 )
 def test_what_can_not_be_is_refused(text: str, key: str, said: str) -> None:
@@ -79,21 +68,30 @@ def test_what_can_not_be_is_refused(text: str, key: str, said: str) -> None:
     assert said in mistake
 
 
-def test_what_happens_once_a_node_is_drained_is_explained() -> None:
-    text = explain_settings(read("events: {Reboot: {acknowledge: true, replace: true}}"))
-
-    assert "Once drained it is acknowledged. Once drained the machine is replaced." in text
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Reboot: {replace: true}", "It starts early where it can be replaced, else late like other events."),
-        ("Reboot: {replace: true, start: Early}", "It starts early, also where it can't be replaced"),
-        ("Reboot: {acknowledge: true}", "start early only if all of them can start together."),
-        ("Reboot: {acknowledge: true, start: Late}", "It starts late, because start is Late."),
-        ("Reboot: {replace: true}", "AKS agent pools are not replaced without replace.aks.cluster."),
+        ("events: {Reboot: {replace: true}}", "Once drained the machine is replaced."),
+        ("conditions: {DiskFull: {replace: true}}", "Once drained the machine is replaced."),
+        (
+            "events: {Reboot: {replace: true}}",
+            "It starts early where it can be replaced, else late like other events.",
+        ),
+        (
+            "events: {Reboot: {replace: true, start: Early}}",
+            "It starts early, also where it can't be replaced",
+        ),
+        (
+            "events: {Reboot: {replace: true}}",
+            "AKS agent pools are not replaced without replace.aks.cluster.",
+        ),
     ],
 )
-def test_which_way_an_early_start_goes_is_explained(text: str, said: str) -> None:
-    assert said in explain_settings(read(f"events: {{{text}}}"))
+def test_what_comes_of_a_replacement_is_explained(text: str, said: str) -> None:
+    assert said in explain_settings(read(text))
+
+
+def test_with_the_cluster_nothing_is_said_of_agent_pools() -> None:
+    text = f"events: {{Reboot: {{replace: true}}}}\nreplace: {{aks: {{cluster: {CLUSTER}}}}}"
+
+    assert "AKS agent pools" not in explain_settings(read(text))
