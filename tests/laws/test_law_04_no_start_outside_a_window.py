@@ -18,14 +18,14 @@ from tests.laws import checked
 from tests.laws.hits import Hits
 from tests.support import strategies
 from tests.support.builders import NOW, PREFIX
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import look
 
 OVERRULED = Hits()
 
 
-@OVERRULED.at_least(24)
-@settings(max_examples=examples(250))
+@OVERRULED.at_least(24, QUARTER)
+@settings(max_examples=examples(250, QUARTER))
 @given(
     strategies.worlds(more=strategies.late_nodes),
     st.one_of(
@@ -76,8 +76,8 @@ def test_every_start_has_an_open_window_or_the_deadline_rule_behind_it_and_the_r
 FORBIDDEN = Hits()
 
 
-@FORBIDDEN.at_least(60)
-@settings(max_examples=examples(120))
+@FORBIDDEN.at_least(60, QUARTER)
+@settings(max_examples=examples(120, QUARTER))
 @given(
     strategies.worlds(more=strategies.asking_nodes), st.sampled_from(("Never", "AtDeadline", "Immediately"))
 )
@@ -95,8 +95,8 @@ def test_nothing_at_all_starts_while_it_is_absolutely_not_allowed(world: World, 
 CLOSED = Hits()
 
 
-@CLOSED.at_least(60)
-@settings(max_examples=examples(120))
+@CLOSED.at_least(60, QUARTER)
+@settings(max_examples=examples(120, QUARTER))
 @given(strategies.worlds(fresh=True, more=strategies.asking_nodes))
 def test_where_the_kind_says_never_nothing_starts_while_no_window_is_open(world: World) -> None:
     from tests.support.builders import settings as policy_of

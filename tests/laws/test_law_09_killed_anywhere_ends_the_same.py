@@ -20,7 +20,7 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST
-from tests.support.searching import examples, kills
+from tests.support.searching import QUARTER, examples, kills
 from tests.support.worlds import world_of
 
 Happenings = list[tuple[Step, timedelta]]
@@ -156,8 +156,8 @@ def test_killed_before_or_after_any_write_it_ends_as_if_nothing_had_been(
 KILLED = Hits()
 
 
-@KILLED.at_least(15)
-@settings(max_examples=examples(100))
+@KILLED.at_least(15, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), min_size=3, max_size=10),
@@ -196,8 +196,8 @@ def _strike(minutes: int) -> Happenings:
     ]
 
 
-@REFUSED.at_least(100)
-@settings(max_examples=examples(150))
+@REFUSED.at_least(100, QUARTER)
+@settings(max_examples=examples(150, QUARTER))
 @given(
     strategies.policies(budgets=("maxUnavailable: 0", "maxUnavailable: 1, exempt: []")),
     st.integers(0, 30).map(_strike),

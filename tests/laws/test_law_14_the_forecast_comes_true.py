@@ -21,7 +21,7 @@ from tests.laws.histories import History
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, REQUEST
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import look, world_of
 
 KINDS = (Kind.REBOOT, Kind.REDEPLOY)
@@ -132,8 +132,8 @@ def run_on(history: History, events: list[Announced]) -> tuple[Plan, Mapping[str
 FORETOLD = Hits()
 
 
-@FORETOLD.at_least(150)
-@settings(max_examples=examples(60))
+@FORETOLD.at_least(150, QUARTER)
+@settings(max_examples=examples(60, QUARTER))
 @given(
     st.lists(announced, min_size=1, max_size=6),
     st.sampled_from(TEXTS),
@@ -207,8 +207,8 @@ INSTRUCTIONS: tuple[tuple[str, int | None], ...] = (
 KEPT = Hits()
 
 
-@KEPT.at_least(30)
-@settings(max_examples=examples(25))
+@KEPT.at_least(30, QUARTER)
+@settings(max_examples=examples(25, QUARTER))
 @given(
     st.lists(st.tuples(announced, st.sampled_from(INSTRUCTIONS)), min_size=1, max_size=4),
     st.sampled_from((*TEXTS, *APPROVALS)),
@@ -231,8 +231,8 @@ def test_the_forecast_of_nodes_that_people_keep_from_a_start_comes_true(
 UPGRADED = Hits()
 
 
-@UPGRADED.at_least(30)
-@settings(max_examples=examples(25))
+@UPGRADED.at_least(30, QUARTER)
+@settings(max_examples=examples(25, QUARTER))
 @given(st.lists(st.tuples(announced, st.booleans()), min_size=1, max_size=4), st.sampled_from(TEXTS))
 def test_the_forecast_of_nodes_in_a_pool_that_aks_upgrades_comes_true(
     planned: list[tuple[Announced, bool]], text: str
@@ -263,8 +263,8 @@ windows: [{start: "15:00", end: "15:30"}]
 """
 
 
-@LATEST.at_least(30)
-@settings(max_examples=examples(60))
+@LATEST.at_least(30, QUARTER)
+@settings(max_examples=examples(60, QUARTER))
 @given(
     st.lists(announced, min_size=1, max_size=6),
     st.sampled_from((*TEXTS, EXEMPT)),
@@ -299,8 +299,8 @@ def test_no_start_is_planned_after_the_latest_start_or_for_now_while_it_is_held(
 PLANNED = Hits()
 
 
-@PLANNED.at_least(20)
-@settings(max_examples=examples(60))
+@PLANNED.at_least(20, QUARTER)
+@settings(max_examples=examples(60, QUARTER))
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies(), st.booleans())
 def test_in_any_world_nothing_that_is_held_is_planned_for_now_and_no_start_too_late(
     world: World, policy: Settings, skewed: bool

@@ -24,7 +24,7 @@ from reconciler.simulation.world import World
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
 from tests.support import builders
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import store_of
 
 SETTINGS = builders.settings("budget: {maxUnavailable: 2}")
@@ -95,8 +95,8 @@ BACK = Hits()
 _DOES = st.sampled_from(("list", "write", "keep", "restore", "nothing"))
 
 
-@BACK.at_least(30)
-@settings(max_examples=examples(150))
+@BACK.at_least(30, QUARTER)
+@settings(max_examples=examples(150, QUARTER))
 @given(st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits, _DOES), min_size=3, max_size=14))
 def test_after_one_list_the_plan_is_that_of_a_new_process_also_if_the_versions_went_back(
     steps: list[tuple[Step, Any, str]],

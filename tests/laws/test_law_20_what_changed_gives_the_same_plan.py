@@ -24,7 +24,7 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import carry_on, look, store_of, world_of
 
 
@@ -36,8 +36,8 @@ def _both(world: World, policy: Settings, store: Store) -> tuple[Plan, Plan]:
 RESTED = Hits()
 
 
-@RESTED.at_least(100)
-@settings(max_examples=examples(150))
+@RESTED.at_least(100, QUARTER)
+@settings(max_examples=examples(150, QUARTER))
 @given(
     strategies.policies(),
     st.lists(st.tuples(st.one_of(platform_steps, people_steps), waits), max_size=12),
@@ -73,8 +73,8 @@ def _selected(name: str, *, on: bool) -> Step:
 selections: st.SearchStrategy[Step] = st.builds(_selected, st.sampled_from(("n0", "n1")), on=st.booleans())
 
 
-@UNSELECTED.at_least(30)
-@settings(max_examples=examples(80))
+@UNSELECTED.at_least(30, QUARTER)
+@settings(max_examples=examples(80, QUARTER))
 @given(st.lists(st.tuples(st.one_of(platform_steps, selections), waits, st.booleans()), max_size=10))
 def test_the_store_keeps_the_nodes_that_are_not_selected_right(
     steps: list[tuple[Step, timedelta, bool]],
@@ -179,8 +179,8 @@ def _change(world: World, change: tuple[str, str, Any]) -> None:
                 world.cluster.annotate(name, key, written if value else None)
 
 
-@WORKED.at_least(20)
-@settings(max_examples=examples(100))
+@WORKED.at_least(20, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(st.lists(st.tuples(_CHANGES, st.integers(0, 3)), min_size=4, max_size=12))
 def test_workflows_leave_nodes_alone_without_a_difference(changes: list[tuple[Any, int]]) -> None:
     world, policy = _quiet_fleet(4), builders.settings(WORKFLOWS)
@@ -235,8 +235,8 @@ def _pause(world: World, change: tuple[str, str, Any]) -> None:
             cluster.nodes.pop(name, None)
 
 
-@PAUSED.at_least(50)
-@settings(max_examples=examples(100))
+@PAUSED.at_least(50, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(
     st.sampled_from(("", *strategies.SIGNS)),
     st.lists(

@@ -210,7 +210,7 @@ def test_what_a_budget_holds_is_deleted_before_the_deadline_where_that_is_allowe
     bench.run_app("web", 1)
     bench.api.create("poddisruptionbudgets", budget("web", max_unavailable=0))
     bench.cordon()
-    deadline = datetime.now(UTC) + timedelta(seconds=4)
+    deadline = datetime.now(UTC) + timedelta(seconds=8)
     bench.start(escalation=Escalation(delete_before_deadline=True, deadline=deadline))
     progress = bench.finish()
 

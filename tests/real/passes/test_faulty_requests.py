@@ -17,8 +17,8 @@ from tests.support.fakes.proxy import Proxy
 
 pytestmark = pytest.mark.slow
 
-SOON = 5.0
-"""Seconds in which each notice is cordoned."""
+SOON = 10.0
+"""Seconds in which each notice is cordoned; a read that has no answer ends after 30 of them."""
 
 NOTICES = 3
 
@@ -143,7 +143,7 @@ def test_a_write_of_one_node_that_hangs_holds_neither_other_nodes_nor_the_pass(
         assert "no answer yet" in said[0]
         assert not scene.cordoned(hanging)
         faults.end()
-        wait_for("the cordon, written again", lambda: scene.cordoned(hanging), seconds=10)
+        wait_for("the cordon, written again", lambda: scene.cordoned(hanging), seconds=60)
         assert serving.said("pass failed") == []
 
 
@@ -179,5 +179,5 @@ def test_a_process_that_begins_cordons_soon_though_nothing_else_answers(
         if command[0] == "sweep":
             assert process.wait().code == 0
     # With the start of the process, and its lock.
-    assert took < 2 * SOON
+    assert took < SOON
     assert faults.met
