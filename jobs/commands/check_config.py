@@ -143,7 +143,7 @@ def _in_cluster(
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:
     """Raise SettingsError if the content of a calendar in a file is wrong."""
-    files = {one.name for one in settings.calendar_places() if one.holder is Holder.FILE}
+    files = {place.name for place in settings.calendar_places() if place.holder is Holder.FILE}
     # What is kept of it makes the content of a file that is checked no better.
     checked = isinstance(config, Path)
     wrong = {

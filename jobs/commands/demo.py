@@ -431,10 +431,12 @@ class _Demo:
             self._stopped += 1
             self._line("acts", plan.node, "stops the drain: no event requires it any more")
         sentences = self._story.standing(plan, labels, now)
-        keys = tuple(one.key for one in sentences)
+        keys = tuple(sentence.key for sentence in sentences)
         if keys != self._printed.get(plan.node, ()):
-            for who in dict.fromkeys(one.who for one in sentences):
-                self._line(who, plan.node, "; ".join(one.text for one in sentences if one.who == who))
+            for who in dict.fromkeys(sentence.who for sentence in sentences):
+                self._line(
+                    who, plan.node, "; ".join(sentence.text for sentence in sentences if sentence.who == who)
+                )
         self._printed[plan.node] = keys
 
     def _drain_moved(self, progress: DrainProgress) -> None:

@@ -403,7 +403,7 @@ class _EventsToWrite:
             case Phase.DRAINED:
                 self.add(node, "MaintenanceDrained", f"drained by {self.who}, by hand: {pods}")
             case Phase.TIMED_OUT:
-                blocked = "; ".join(f"{one.pod}: {one.because}" for one in ended.blockers)
+                blocked = "; ".join(f"{blocker.pod}: {blocker.because}" for blocker in ended.blockers)
                 message = f"not drained in time by {self.who}, by hand: {pods}"
                 self.add(
                     node,

@@ -233,7 +233,7 @@ class Story:
         """Add a pass. Each action is there once, with its last result: every pass orders each drain again."""
         report = to_report(plan, rehearsed=False)
         self._report = report if self._report is None else summed(self._report, report)
-        self._outcomes |= {(one.node, one.action): one for one in outcomes}
+        self._outcomes |= {(outcome.node, outcome.action): outcome for outcome in outcomes}
         self._broken |= _broken(plan)
         self.struck |= _struck(plan, strict=self._strict)
 
@@ -245,8 +245,8 @@ class Story:
     @property
     def failed(self) -> bool:
         """Whether something failed for some node."""
-        drains = any(one.phase is Phase.FAILED for one in self.drains.values())
-        return drains or self._broken or any(one.result is Result.FAILED for one in self.outcomes)
+        drains = any(drain.phase is Phase.FAILED for drain in self.drains.values())
+        return drains or self._broken or any(outcome.result is Result.FAILED for outcome in self.outcomes)
 
     def report(self) -> Report | None:
         """Return the report, None before the first pass."""
@@ -284,7 +284,7 @@ def _struck(plan: Plan, *, strict: bool) -> bool:
     if not strict:
         return any(node.struck for node in plan.nodes)
     outcomes = (node.outcome for node in plan.nodes)
-    return any(one is not None and not one.result.good for one in outcomes)
+    return any(outcome is not None and not outcome.result.good for outcome in outcomes)
 
 
 def _broken(plan: Plan) -> bool:

@@ -100,11 +100,15 @@ def fortnight(calendar: Calendar, labels: Mapping[str, str] | None, look: Look, 
     until = _midnight(today + DAYS * _DAY, look.zone)
     intervals = calendar.intervals(look.now, labels, until)
     spans = _Spans(
-        [(one.start, one.until) for one in calendar.openings(look.now, labels, count=None, until=until)],
         [
-            (one.start, one.end or FOREVER)
-            for one in intervals
-            if isinstance(one.rule, NotAllowed) and (labels is not None or one.rule.selector.selects_all)
+            (opening.start, opening.until)
+            for opening in calendar.openings(look.now, labels, count=None, until=until)
+        ],
+        [
+            (interval.start, interval.end or FOREVER)
+            for interval in intervals
+            if isinstance(interval.rule, NotAllowed)
+            and (labels is not None or interval.rule.selector.selects_all)
         ],
     )
     minutes = 30 if look.width >= _HALF_HOURS else 60
@@ -153,7 +157,7 @@ def _touched(spans: Iterable[tuple[datetime, datetime]], start: datetime, end: d
 def _names(day: date, intervals: Iterable[Interval], look: Look, signs: Signs) -> str:
     """Return the names of what applies on a day, freezes first."""
     start, end = max(_midnight(day, look.zone), look.now), _midnight(day + _DAY, look.zone)
-    there = [one for one in intervals if one.start < end and start < (one.end or FOREVER)]
+    there = [interval for interval in intervals if interval.start < end and start < (interval.end or FOREVER)]
     there.sort(key=lambda one: not isinstance(one.rule, NotAllowed))
     named = [
         f"{signs.freeze if isinstance(one.rule, NotAllowed) else signs.window} {safe.line(_title(one))}"
@@ -175,7 +179,7 @@ def _legend(
         (signs.closed, "no window is open"),
     )
     yield Line("   ".join(f"{sign} {meaning}" for sign, meaning in meanings if sign in used))
-    rules = list(dict.fromkeys(one.rule for one in intervals))
+    rules = list(dict.fromkeys(interval.rule for interval in intervals))
     for rule in rules[:_LEGEND]:
         sign = signs.freeze if isinstance(rule, NotAllowed) else signs.window
         times = str(rule.times)

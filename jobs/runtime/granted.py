@@ -76,7 +76,7 @@ def missing_grants(connection: Connection, namespace: str, grants: Grants) -> It
 
 
 def _of_policy(policy: _Policy, grants: Grants) -> Iterator[str]:
-    known = {one.name: _TEXT.findall(one.expression) for one in policy.spec.variables}
+    known = {variable.name: _TEXT.findall(variable.expression) for variable in policy.spec.variables}
     if known.get("prefix") != [f"{grants.prefix}/"]:
         yield f"the admission policy {_POLICY} in the cluster has another prefix than {grants.prefix}"
     for kind, keys in grants.keys.items():

@@ -183,7 +183,7 @@ class PassLog:
         for name in self._told.keys() - told.keys():
             self.write(LogEvent.NODE, dryRun=rehearsed, node=name, state="operational", actions=[], holds=[])
         self._told = told
-        notable = {(one.node, one.action): one for one in outcomes if one.notable}
+        notable = {(outcome.node, outcome.action): outcome for outcome in outcomes if outcome.notable}
         for key, one in notable.items():
             if _steady(one.detail) != self._notable.get(key):
                 event, level = _RESULTS[one.result]

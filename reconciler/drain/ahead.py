@@ -161,6 +161,6 @@ def _size(placement: Placement) -> int:
     texts = (
         *(text for pair in placement.node_selector.items() for text in pair),
         *(text for one in required for text in (one.key, *one.values)),
-        *(text for one in placement.tolerations for text in (one.key, one.value)),
+        *(text for toleration in placement.tolerations for text in (toleration.key, toleration.value)),
     )
     return len(placement.affinity) + len(texts) + sum(map(len, texts))

@@ -103,7 +103,7 @@ class BudgetIndex:
         for key in keys.intersection(labels):
             places += ((key,), (key, labels[key]))
         candidates = (one for place in places for one in self._by_label.get((pod.namespace, *place), ()))
-        found = islice((one for one in candidates if one.covers(pod)), MOST_COVERING)
+        found = islice((candidate for candidate in candidates if candidate.covers(pod)), MOST_COVERING)
         return tuple(sorted(found, key=lambda budget: budget.key))
 
 
@@ -112,11 +112,11 @@ def _labels(budget: PodDisruptionBudget) -> set[tuple[str, ...]]:
     if budget.selector is None:
         return set()
     keys: set[tuple[str, ...]] = {()}
-    for one in budget.selector.requirements:
-        if one.operator == Operator.IN and len(one.values) <= _VALUES:
-            return {(one.key, value) for value in one.values}
-        if one.operator in (Operator.IN, Operator.EXISTS):
-            keys = {(one.key,)}
+    for requirement in budget.selector.requirements:
+        if requirement.operator == Operator.IN and len(requirement.values) <= _VALUES:
+            return {(requirement.key, value) for value in requirement.values}
+        if requirement.operator in (Operator.IN, Operator.EXISTS):
+            keys = {(requirement.key,)}
     return keys
 
 

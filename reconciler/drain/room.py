@@ -101,7 +101,7 @@ def room(nodes: Iterable[Node], pods: Iterable[Pod], evictees: Sequence[Pod]) ->
 def tolerates(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:
     """Whether a pod tolerates all taints (k8s.io/component-helpers scheduling/corev1)."""
     return all(
-        taint.effect == "PreferNoSchedule" or any(_tolerates(taint, one) for one in tolerations)
+        taint.effect == "PreferNoSchedule" or any(_tolerates(taint, toleration) for toleration in tolerations)
         for taint in taints
     )
 

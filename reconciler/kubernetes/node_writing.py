@@ -355,7 +355,7 @@ def patch_taint(connection: Connection, guard: Guard, write: TaintWrite) -> str:
         if node.uid != write.uid:
             raise NotFound(f"node {write.node} was deleted and created again", status=404)
         # One with another value stays as it is.
-        if any((one.key, one.effect) == _identity(write) for one in node.taints) is write.wanted:
+        if any((taint.key, taint.effect) == _identity(write) for taint in node.taints) is write.wanted:
             return
         patch = Patch(write.uid)
         _change_lists(patch, node, lists)

@@ -64,7 +64,7 @@ class CaseResult(StrEnum):
         return self.in_time is not InTime.NO
 
 
-ENDS = tuple(one for one in CaseResult if one is not CaseResult.RUNNING)
+ENDS = tuple(result for result in CaseResult if result is not CaseResult.RUNNING)
 """The outcomes of cases that have ended."""
 
 
@@ -146,7 +146,7 @@ def outcome_of(case: CaseRecord) -> CaseOutcome | None:
     done = case.drain.done if case.drain is not None else None
     struck = struck_by(case)
     left = case.uncordoned if case.goes_on else None
-    first = struck or min(facts.starts, key=lambda one: one.at, default=None)
+    first = struck or min(facts.starts, key=lambda start: start.at, default=None)
     result = CaseResult.MISSED if struck is not None else _result(case, done)
     return CaseOutcome(
         result,
@@ -176,8 +176,8 @@ def outcome_of_event(case: CaseRecord, event: KnownEvent, *, ended: bool) -> Cas
 
     What happened to the other events does not count. `ended` says that this one is gone.
     """
-    starts = tuple(one for one in case.facts.starts if one.event.matches(event))
-    known = next((one for one in case.events if one.matches(event)), None)
+    starts = tuple(start for start in case.facts.starts if start.event.matches(event))
+    known = next((of_case for of_case in case.events if of_case.matches(event)), None)
     if known is None and not starts:
         return None
     quiet = (case.quiet_since or case.since or event.not_before) if ended else None
@@ -194,19 +194,19 @@ def struck_by(case: CaseRecord) -> PlatformStart | None:
     Unknown is not healthy: once the events are gone and the node was never drained, a start whose pods could
     not be counted met some.
     """
-    counted_ones = [one for one in case.facts.starts if one.pods]
+    counted = [start for start in case.facts.starts if start.pods]
     never_drained = case.drain is None or case.drain.done is None
-    if not counted_ones and case.quiet_since is not None and never_drained:
-        counted_ones = [one for one in case.facts.starts if one.pods is None]
-    return min(counted_ones, key=lambda one: one.at, default=None)
+    if not counted and case.quiet_since is not None and never_drained:
+        counted = [start for start in case.facts.starts if start.pods is None]
+    return min(counted, key=lambda start: start.at, default=None)
 
 
 def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
     starts, ended = case.facts.starts, case.quiet_since is not None
-    uncounted = [one for one in starts if one.pods is None]
+    uncounted = [start for start in starts if start.pods is None]
     if done is not None:
-        due = min((one.not_before for one in case.events if one.not_before), default=None)
-        if (due is not None and done > due) or any(done > one.at for one in uncounted):
+        due = min((event.not_before for event in case.events if event.not_before), default=None)
+        if (due is not None and done > due) or any(done > start.at for start in uncounted):
             return CaseResult.LATE
         return CaseResult.CANCELLED if ended and not _begun(case) else CaseResult.DRAINED
     if starts and not uncounted:
@@ -214,10 +214,12 @@ def _result(case: CaseRecord, done: datetime | None) -> CaseResult:
     if not ended:
         return CaseResult.RUNNING
     # Without a drain it is no sign of a start that nobody reports one.
-    unknown = case.uncordoned is not None and not all(one.reports_start for one in case.events)
+    unknown = case.uncordoned is not None and not all(event.reports_start for event in case.events)
     return CaseResult.STOPPED if unknown else CaseResult.CANCELLED
 
 
 def _begun(case: CaseRecord) -> bool:
     """Whether the maintenance took place, as far as its sources tell."""
-    return bool(case.facts.starts) or bool(case.asked) or any(not one.reports_start for one in case.events)
+    return (
+        bool(case.facts.starts) or bool(case.asked) or any(not event.reports_start for event in case.events)
+    )

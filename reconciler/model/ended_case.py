@@ -89,7 +89,7 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         place=CasePlace(plan.node, plan.uid, plan.zone, plan.pool),
         times=_times(case, plan, now.replace(microsecond=0), lost=lost),
         kind=leading_kind(case.events),
-        sources=tuple(sorted({source for one in case.events for source in one.sources})),
+        sources=tuple(sorted({source for event in case.events for source in event.sources})),
         outcome=outcome.result,
         why=_why(outcome, _ending(case, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
@@ -121,7 +121,9 @@ def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> 
         case_start=start,
         ended=ended,
         announced=facts.announced,
-        not_before=min((one.not_before for one in case.events if one.not_before is not None), default=None),
+        not_before=min(
+            (event.not_before for event in case.events if event.not_before is not None), default=None
+        ),
         planned=facts.planned,
         started=facts.drain_began,
         drained=drain.done if drain is not None else left.drained if left is not None else None,

@@ -217,7 +217,7 @@ def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[Pers
     holds = [one for one in own if one is not None]
     holds += [one for one in fleet if one.applies(node.pool, now)]
     return Instructions(
-        max(holds, key=lambda one: (one.stops, one.word.until or limits.UNREADABLE), default=None),
+        max(holds, key=lambda hold: (hold.stops, hold.word.until or limits.UNREADABLE), default=None),
         _deferral(found[keys.defer], now) if keys.defer in found else None,
         _approval(found[keys.approved], now) if keys.approved in found else None,
         said_before(found[keys.said_before]) if keys.said_before in found else (),
@@ -253,7 +253,7 @@ def hold_text(hold: PersonHold) -> str:
 
 def fleet_text(holds: Iterable[PersonHold]) -> str:
     """Return the holds of the ledger as its text, empty for none; ValueError for more than a reader takes."""
-    found = [json.loads(hold_text(one)) for one in holds]
+    found = [json.loads(hold_text(hold)) for hold in holds]
     if len(found) > limits.EVENTS:
         raise ValueError(
             f"{count_of(len(found), 'pool', 'are')} held, and {limits.EVENTS} are read; hold all nodes "

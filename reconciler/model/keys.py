@@ -208,7 +208,7 @@ class OwnKeys:
     @cached_property
     def on_nodes(self) -> dict[str, NodeKey]:
         """Return what is known of each key that a node can have, by the key."""
-        return {getattr(self, one.attribute): one for one in NODE_KEYS}
+        return {getattr(self, node_key.attribute): node_key for node_key in NODE_KEYS}
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -223,7 +223,7 @@ class Node(Struct, frozen=True):
 
     def believed(self, times: OwnTimes) -> Node:
         """Return the node without transitions of conditions in the future."""
-        conditions = tuple(one.believed(times) for one in self.conditions)
+        conditions = tuple(condition.believed(times) for condition in self.conditions)
         return self if conditions == self.conditions else replace(self, conditions=conditions)
 
     def condition(self, condition_type: str) -> Condition | None:

@@ -429,7 +429,7 @@ class NodePlan(PlannedNode, frozen=True):
     @property
     def case_events(self) -> Sequence[MaintenanceEvent | KnownEvent]:
         """The events of the case: those that require its drain, or those that its record knows."""
-        asking = [one.event for one in self.events if one.asks]
+        asking = [event.event for event in self.events if event.asks]
         return asking or (self.record.events if self.record is not None else ())
 
     @property
@@ -438,7 +438,9 @@ class NodePlan(PlannedNode, frozen=True):
 
         It is UTC, and in the past for a maintenance that may have started.
         """
-        return min((one.not_before for one in self.case_events if one.not_before), default=None)
+        return min(
+            (case_event.not_before for case_event in self.case_events if case_event.not_before), default=None
+        )
 
     @property
     def acts(self) -> bool:

@@ -90,7 +90,7 @@ class Memory(Struct, Generic[S, F], frozen=True):
 
     def of(self, scope: S) -> ScopeAnswer[S, F] | None:
         """Return the answer for a scope, or None if it was never queried."""
-        return next((one for one in self.answers if one.scope == scope), None)
+        return next((answer for answer in self.answers if answer.scope == scope), None)
 
 
 AnyMemory: TypeAlias = Memory[Any, Any]

@@ -265,7 +265,7 @@ class CaseFacts(Struct, frozen=True):
 
     def start_of(self, event: KnownEvent | MaintenanceEvent) -> PlatformStart | None:
         """Return the start of an event, None if none was seen."""
-        return next((one for one in self.starts if one.event.matches(event)), None)
+        return next((start for start in self.starts if start.event.matches(event)), None)
 
 
 class Uncordoned(Struct, frozen=True):
@@ -537,7 +537,7 @@ class Record(Struct, frozen=True):
         """
         if cordoned:
             return self
-        people = {one for one in self._claims if one.kind is ClaimKind.PERSON}
+        people = {claim for claim in self._claims if claim.kind is ClaimKind.PERSON}
         record = self
         for one in people:
             record = record.uncordoned(one).undrained(one)
@@ -592,12 +592,12 @@ class Record(Struct, frozen=True):
         """The person who drains the node by hand, empty if there is none."""
         if self.cordon is None and self.drain is None:
             return ""
-        return ", ".join(sorted({one.name for one in self._claims if one.kind is ClaimKind.PERSON}))
+        return ", ".join(sorted({claim.name for claim in self._claims if claim.kind is ClaimKind.PERSON}))
 
     @property
     def workflows(self) -> tuple[str, ...]:
         """The profiles of the settings that claim the cordon or the drain, sorted."""
-        return tuple(sorted({one.name for one in self._claims if one.kind is ClaimKind.WORKFLOW}))
+        return tuple(sorted({claim.name for claim in self._claims if claim.kind is ClaimKind.WORKFLOW}))
 
     @property
     def _claims(self) -> tuple[Claim, ...]:

@@ -305,7 +305,7 @@ def _start_drains(plan: Plan, outside: WritableOutside, refused: Collection[str]
         if node.node in unread:
             yield unread[node.node]
             continue
-        held = next((one for one in holds if one.stops and one.applies(node.pool, plan.now)), None)
+        held = next((hold for hold in holds if hold.stops and hold.applies(node.pool, plan.now)), None)
         if held is not None:
             yield Outcome(node.node, DRAIN.name, Result.LATER, held.words(node.node))
             continue

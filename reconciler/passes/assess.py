@@ -61,7 +61,7 @@ def absences(assessed: NodeAssessment) -> Iterator[str]:
 
 def _limited(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
     """Return the readings with at most 100 events in all; the longest ones become unknown, as a whole."""
-    if sum(len(one.signals) for one in readings) <= limits.EVENTS:
+    if sum(len(reading.signals) for reading in readings) <= limits.EVENTS:
         return readings
     left = limits.EVENTS
     kept: set[int] = set()

@@ -54,7 +54,7 @@ def release(
 
 def ours_on(node: Node, prefix: str) -> tuple[str, ...]:
     """Return all keys of ours that are on the node: of labels, annotations and taints."""
-    found = (*node.labels, *node.annotations, *(one.key for one in node.taints))
+    found = (*node.labels, *node.annotations, *(taint.key for taint in node.taints))
     return tuple(sorted(set(filter(keys_of(prefix).owns, found))))
 
 
@@ -65,7 +65,7 @@ def left_on(node: Node, prefix: str, writers: Collection[Writer] = ()) -> tuple[
     """
     keys = keys_of(prefix)
     found = tuple(key for key in ours_on(node, prefix) if key not in keys.released(writers))
-    theirs = any(one.key == keys.maintenance and one.effect != PREFERENCE for one in node.taints)
+    theirs = any(taint.key == keys.maintenance and taint.effect != PREFERENCE for taint in node.taints)
     return tuple(sorted({*found, keys.maintenance})) if theirs else found
 
 

@@ -41,7 +41,9 @@ class CaseView(Struct, frozen=True):
     @property
     def only_later(self) -> bool:
         """Whether only events are left that require nothing now, and nothing may be hidden."""
-        later = all((one.event.plan and not one.asks) or one in self.later for one in self.present)
+        later = all(
+            (judged.event.plan and not judged.asks) or judged in self.later for judged in self.present
+        )
         return bool(self.present) and later and not self.unknown
 
     @property
@@ -204,7 +206,7 @@ def waits(record: CaseRecord, event: MaintenanceEvent) -> bool:
 
 def allowed(record: CaseRecord) -> tuple[KnownEvent, ...]:
     """Return the events for which the node is drained, or may be."""
-    return tuple(one for one in record.events if not one.waits)
+    return tuple(event for event in record.events if not event.waits)
 
 
 def taken_for_good(record: CaseRecord) -> tuple[KnownEvent, datetime] | None:
@@ -220,7 +222,7 @@ def taken_for_good(record: CaseRecord) -> tuple[KnownEvent, datetime] | None:
 
 def taking(events: Iterable[KnownEvent], quiet: datetime | None) -> list[tuple[KnownEvent, datetime]]:
     """Return the events that take the VM for good, and from when on (UTC). Those called off before do not."""
-    dated = [(one, one.not_before or EARLIEST) for one in events if one.kind.takes_the_vm]
+    dated = [(event, event.not_before or EARLIEST) for event in events if event.kind.takes_the_vm]
     return [pair for pair in dated if quiet is None or pair[1] <= quiet]
 
 
@@ -232,8 +234,8 @@ def wants_drain(record: CaseRecord, case: CaseView) -> bool:
     """Whether an event for which the drain was allowed to begin still requires it, or can't be read."""
     if case.over:
         return False
-    found = [[one for one in case.present if known.matches(one.event)] for known in allowed(record)]
-    return any(not present or any(one.asks for one in present) for present in found)
+    found = [[judged for judged in case.present if known.matches(judged.event)] for known in allowed(record)]
+    return any(not present or any(judged.asks for judged in present) for present in found)
 
 
 def newly_asking(record: CaseRecord, judged: tuple[JudgedEvent, ...]) -> bool:
@@ -256,9 +258,9 @@ def dismissed_words(record: CaseRecord, now: datetime) -> str:
     """Return in a sentence why the events of a node are ignored, and what comes; `now` is aware."""
     if record.uncordoned is None:
         return "the platform did not do its maintenance when asked, so the event is ignored until a new one"
-    kinds = ", ".join(dict.fromkeys(one.condition or one.kind.value for one in record.dismissed))
-    dates = [one.not_before for one in record.dismissed if one.not_before is not None]
-    if any(record.facts.start_of(one) is not None for one in record.dismissed):
+    kinds = ", ".join(dict.fromkeys(event.condition or event.kind.value for event in record.dismissed))
+    dates = [event.not_before for event in record.dismissed if event.not_before is not None]
+    if any(record.facts.start_of(event) is not None for event in record.dismissed):
         comes = f"the platform has started {kinds}"
     elif not dates:
         comes = f"the platform may start {kinds} at any time"

@@ -119,8 +119,8 @@ def older_acts(namespace: str) -> str:
 def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> JudgedEvent:
     if not kept.waits:
         return judged
-    begins = max(one.until or FOREVER for one in kept.waits)
-    because = "; ".join(one.because for one in kept.waits)
+    begins = max(wait.until or FOREVER for wait in kept.waits)
+    because = "; ".join(wait.because for wait in kept.waits)
     return replace(_later(judged, times, begins, because, now), kept=kept)
 
 

@@ -256,6 +256,6 @@ def _is_known(signal: Signal, node: Node, record: Record | None) -> bool:
     mine = identity(signal)
     return any(
         any(same_event(start.event, mine) and start.pods is not None for start in kept.facts.starts)
-        or (kept.uncordoned is None and any(same_event(one, mine) for one in kept.dismissed))
+        or (kept.uncordoned is None and any(same_event(event, mine) for event in kept.dismissed))
         for _, kept in record.profiles
     )

@@ -68,7 +68,7 @@ def evicting_setting(events: Iterable[KnownEvent], policies: NodePolicies, field
     node.
     """
     kinds = tuple(dict.fromkeys((event.kind, event.condition) for event in events))
-    paths = [path for one in kinds if (path := policies.path(*one, field))]
+    paths = [path for kind in kinds if (path := policies.path(*kind, field))]
     return " or ".join(f"{path}: {Treatment.EVICT}" for path in paths)
 
 
@@ -113,7 +113,7 @@ def drain_order(
     `since` is when this attempt began, `begun` when the node's maintenance did (UTC; None: the same).
     """
     escalation = settings.drain.escalation or EscalationSettings()
-    deadline = min((one.not_before for one in events if one.not_before), default=None)
+    deadline = min((event.not_before for event in events if event.not_before), default=None)
     began, held = begun or since, settings.held_pods
     own_wait = WaitLimit(began, settings.drain.pods_may_wait, _lost_from(events, began, settings))
     policies = settings.policies(node.labels)
@@ -148,12 +148,12 @@ def why_drained(events: Iterable[KnownEvent]) -> str:
     Owners of pods read it, so it has nothing that a source or a person wrote. Empty without events.
     """
     words = (
-        f"the condition {one.condition}"
-        if one.condition
-        else f"{one.kind} at {to_text(one.not_before)}"
-        if one.not_before is not None
-        else f"{one.kind} without a date"
-        for one in events
+        f"the condition {event.condition}"
+        if event.condition
+        else f"{event.kind} at {to_text(event.not_before)}"
+        if event.not_before is not None
+        else f"{event.kind} without a date"
+        for event in events
     )
     return " and ".join(dict.fromkeys(words))
 
@@ -163,8 +163,8 @@ def _lost_from(events: Iterable[KnownEvent], begun: datetime, settings: Settings
 
     Without a date, an event of `budget.exempt` takes the node at any moment, so no pod may wait.
     """
-    dates = [one.not_before for one in events if one.not_before is not None]
-    undated = any(one.not_before is None and one.kind in settings.budget.exempt for one in events)
+    dates = [event.not_before for event in events if event.not_before is not None]
+    undated = any(event.not_before is None and event.kind in settings.budget.exempt for event in events)
     return min([*dates, *([begun] if undated else [])], default=None)
 
 

@@ -64,7 +64,7 @@ def wants_surge(situation: Situation) -> bool:
 
 def is_late(situation: Situation) -> bool:
     """Whether an event that requires the drain is due, for example by its deadline. Then nothing waits."""
-    return any(one.due for one in situation.asking)
+    return any(judged.due for judged in situation.asking)
 
 
 def _not_now(situation: Situation) -> str:
@@ -142,7 +142,7 @@ def replacement_ready(situation: Situation) -> CheckResult:
         reason = f"node {situation.before_us} of {pool} is replaced first"
     else:
         reason = pool.busy or f"{pool} must have one more machine before the drain"
-    until = min((one.deadline for one in situation.asking if one.deadline is not None), default=None)
+    until = min((judged.deadline for judged in situation.asking if judged.deadline is not None), default=None)
     return failed(reason, until)
 
 
@@ -206,7 +206,7 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
     if situation.record.asked_by(REPLACE) is not None:
         # The deletion was requested when no pod held it.
         return "", None
-    taken = [_taken_at(one) for one in situation.replacing if one.event.kind in _TAKE_THE_MACHINE]
+    taken = [_taken_at(judged) for judged in situation.replacing if judged.event.kind in _TAKE_THE_MACHINE]
     ends = min((moment for moment in taken if moment is not None), default=None)
     if ends is not None and situation.now >= ends:
         return "", None

@@ -97,11 +97,11 @@ class Situation(Struct, frozen=True, dict=True):
 
         On a drained node, not those for which a drain may not begin yet.
         """
-        found = tuple(one for one in self.judged if one.asks and one.after_drain.by(REPLACE))
+        found = tuple(judged for judged in self.judged if judged.asks and judged.after_drain.by(REPLACE))
         if self.record.drain is not None:
-            return tuple(one for one in found if not waits(self.record, one.event))
-        starting = any(one.may_start for one in self.asking)
-        return tuple(one for one in found if one.may_start or not starting)
+            return tuple(judged for judged in found if not waits(self.record, judged.event))
+        starting = any(judged.may_start for judged in self.asking)
+        return tuple(judged for judged in found if judged.may_start or not starting)
 
     @cached_property
     def instructions(self) -> Instructions:
@@ -111,12 +111,12 @@ class Situation(Struct, frozen=True, dict=True):
     @cached_property
     def asking(self) -> tuple[JudgedEvent, ...]:
         """The events that require the start of a drain."""
-        return tuple(one for one in self.judged if one.asks and one.starts)
+        return tuple(judged for judged in self.judged if judged.asks and judged.starts)
 
     @cached_property
     def undrained(self) -> tuple[JudgedEvent, ...]:
         """The events that require a drain for which the node was not drained, and is not being drained."""
-        return tuple(one for one in self.asking if not covers(self.record, one.event))
+        return tuple(judged for judged in self.asking if not covers(self.record, judged.event))
 
     @cached_property
     def start(self) -> StartAnswer:

@@ -167,7 +167,7 @@ def _supporters(
             return _supporters(part, answer, wanted=_OPPOSITE[wanted])
         case All(parts) | AnyOf(parts):
             agreeing = [part for part in parts if evaluate(part, answer) is wanted]
-            return [one for part in agreeing for one in _supporters(part, answer, wanted=wanted)]
+            return [supporter for part in agreeing for supporter in _supporters(part, answer, wanted=wanted)]
 
 
 def _blockers(

@@ -45,7 +45,9 @@ def cordon(situation: Situation, effects: Effects) -> Effects:
         before = effects.record.node_cordon
         whose = Cordon.FOREIGN if before is Cordon.NONE else before
         return replace(effects, record=replace(effects.record, cordon=whose))
-    because = "; ".join(dict.fromkeys((*(one.because for one in situation.asking), *_why_now(situation))))
+    because = "; ".join(
+        dict.fromkeys((*(judged.because for judged in situation.asking), *_why_now(situation)))
+    )
     closed = replace(effects.node, unschedulable=True)
     effects = replace(effects, node=closed, record=replace(effects.record, cordon=Cordon.OURS))
     return effects.with_notice(Notice("MaintenanceCordon", f"cordoned: {because}"))
@@ -53,9 +55,9 @@ def cordon(situation: Situation, effects: Effects) -> Effects:
 
 def _why_now(situation: Situation) -> Iterator[str]:
     """Yield what allows the start now: the window or the deadline, what that overrules, and the budget."""
-    for one in situation.asking:
-        if one.may_start:
-            yield one.opening.reason
+    for judged in situation.asking:
+        if judged.may_start:
+            yield judged.opening.reason
     places = situation.places
     taken = len(places.holders) + (situation.node.name not in places.holders)
     exempt = " (exempt)" if taken > places.limit else ""
@@ -111,7 +113,9 @@ def drain(situation: Situation, effects: Effects) -> Effects:
     """
     record = effects.record
     before = record.drain
-    events = tuple(replace(one, waits=_waits(one, situation, first=before is None)) for one in record.events)
+    events = tuple(
+        replace(event, waits=_waits(event, situation, first=before is None)) for event in record.events
+    )
     again = before is None or newly_asking(record, situation.judged)
     began = DrainRecord(situation.now.replace(microsecond=0)) if again else before
     return replace(effects, record=replace(record, drain=began, events=events))
@@ -121,8 +125,8 @@ def _waits(known: KnownEvent, situation: Situation, *, first: bool) -> bool:
     if not first and not known.waits:
         return False
     return not any(
-        one.may_start and one.event.kind is known.kind and known.matches(one.event)
-        for one in situation.asking
+        judged.may_start and judged.event.kind is known.kind and known.matches(judged.event)
+        for judged in situation.asking
     )
 
 
@@ -137,10 +141,10 @@ def uncordon(situation: Situation, effects: Effects) -> Effects:
     missed = outcome is not None and outcome.result is CaseResult.MISSED
     message = f"{message}; {outcome.words}" if outcome is not None else message
     # A drain that helped us to end nothing is not repeated before it has to be.
-    in_vain = [one for one in situation.case.later if one.after_drain.refused]
-    late = tuple(known(one.event) for one in in_vain) if situation.case.only_later else ()
+    in_vain = [judged for judged in situation.case.later if judged.after_drain.refused]
+    late = tuple(known(judged.event) for judged in in_vain) if situation.case.only_later else ()
     if late:
-        because = first_of([one.after_drain.refused for one in in_vain])
+        because = first_of([judged.after_drain.refused for judged in in_vain])
         message = f"{_left(record)} until shortly before the latest start: {because}"
     effects = replace(effects, record=record.closed(late=late), node=_opened(effects))
     return effects.with_notice(

@@ -143,7 +143,9 @@ class Log(Struct):
     def of(self, actor: Actor, *whats: str) -> tuple[Happening, ...]:
         """Return what an actor did, limited to the names in `whats` if there are any."""
         return tuple(
-            one for one in self.happenings if one.actor is actor and (not whats or one.what in whats)
+            happening
+            for happening in self.happenings
+            if happening.actor is actor and (not whats or happening.what in whats)
         )
 
 

@@ -316,7 +316,7 @@ class SimulatedCluster(Controllers):
     def drop_condition(self, name: str, condition_type: str) -> None:
         """Remove a condition, as if its detector were not installed."""
         node = self.nodes[name]
-        kept = tuple(one for one in node.conditions if one.type != condition_type)
+        kept = tuple(condition for condition in node.conditions if condition.type != condition_type)
         self.put_node(replace(node, conditions=kept))
 
     def node_down(self, name: str, because: str = "") -> None:

@@ -175,7 +175,7 @@ class SimulatedPlatform:
 
     def reported(self, node: str) -> tuple[VmEvent, ...]:
         """Return the events that are reported for a node now."""
-        return tuple(one.event for one in self._events.values() if one.event.node == node)
+        return tuple(event.event for event in self._events.values() if event.event.node == node)
 
     def _start(self, running: _Running) -> None:
         event, clock = running.event, self._cluster.clock
@@ -254,7 +254,7 @@ class SimulatedPlatform:
         """Write what the detector and the agent of a node see, each the events that it reports."""
         cluster = self._cluster
         vm = self._vm(node)
-        here = [one for one in self._events.values() if one.event.node == node]
+        here = [event for event in self._events.values() if event.event.node == node]
         shown = [one for one in here if one.event.reported_by is not Reporter.AGENT]
         if cluster.nodes[node].condition(MAIN) is not None:
             cluster.set_condition(node, condition(self._document(one) for one in shown))

@@ -84,7 +84,7 @@ class AksConditions(Source):
     def reading_names(self, settings: Settings) -> Collection[str]:
         """Return a name for each of AKS's conditions."""
         del settings
-        return [CONDITION + one for one in CONDITIONS]
+        return [CONDITION + condition for condition in CONDITIONS]
 
     def notice_names(self, settings: Settings) -> Collection[str]:
         """Return the names of the conditions that report planned maintenance."""

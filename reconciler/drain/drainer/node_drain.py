@@ -133,7 +133,7 @@ class NodeDrain(Struct):
         blocked = slot.blocked_since is not None and now >= slot.blocked_since + self.limits.slot_kept
         emptied = self.volumes.empty_since if self.volumes.left else None
         pods = self.pods.remaining()
-        denied = {one.pod.uid: one.denied_since for one in pods if one.denied_since is not None}
+        denied = {pod.pod.uid: pod.denied_since for pod in pods if pod.denied_since is not None}
         return Seen(
             emptied=emptied.replace(microsecond=0) if emptied is not None else None,
             blocked=slot.blocked_since.replace(microsecond=0) if blocked and slot.blocked_since else None,
@@ -449,7 +449,7 @@ class NodeDrain(Struct):
         If only late pods are left, they need none.
         """
         pods = self.pods.tracked.values()
-        if self.order.slots is None or (tracked.late and all(one.late for one in pods if one.remains)):
+        if self.order.slots is None or (tracked.late and all(pod.late for pod in pods if pod.remains)):
             return True
         return self.slot.take()
 

@@ -339,7 +339,7 @@ def zones_of(calendar: Component) -> dict[str, tzinfo]:
 
     A zone that names an IANA zone is that zone, because files often have only the rules of one year.
     """
-    defined = [one for one in calendar.components if one.name == "VTIMEZONE"]
+    defined = [component for component in calendar.components if component.name == "VTIMEZONE"]
     if len(defined) > _MOST_ZONES:
         raise CalendarMistake(f"the file has more than {_MOST_ZONES} time zones", defined[_MOST_ZONES].line)
     found: dict[str, tzinfo] = {}
@@ -379,33 +379,33 @@ def iana_zone(name: str) -> tzinfo | None:
     candidates = [name.strip()]
     if name.startswith("/"):
         candidates += ["/".join(parts[-count:]) for count in (3, 2)]
-    for one in candidates:
-        if one.upper() in ("UTC", "GMT", "Z"):
+    for candidate in candidates:
+        if candidate.upper() in ("UTC", "GMT", "Z"):
             return UTC
         try:
-            return parse_zone(one) if "/" in one and not one.startswith("/") else None
+            return parse_zone(candidate) if "/" in candidate and not candidate.startswith("/") else None
         except ValueError:
             continue
     return None
 
 
 def _defined(zone: Component, name: str) -> FileZone:
-    observances = [one for one in zone.components if one.name in ("STANDARD", "DAYLIGHT")]
+    observances = [component for component in zone.components if component.name in ("STANDARD", "DAYLIGHT")]
     if not observances:
         raise CalendarMistake(f"VTIMEZONE {name[:60]} has neither STANDARD nor DAYLIGHT", zone.line)
     if len(observances) > _MOST_OBSERVANCES:
         raise CalendarMistake(f"VTIMEZONE {name[:60]} has too many changes", zone.line)
-    if sum(len(one.all("RRULE")) for one in observances) > _MOST_RULES:
+    if sum(len(observance.all("RRULE")) for observance in observances) > _MOST_RULES:
         raise CalendarMistake(f"VTIMEZONE {name[:60]} has more than {_MOST_RULES} rules", zone.line)
     changes = []
-    for one in observances:
-        before, after = _offset(one, "TZOFFSETFROM"), _offset(one, "TZOFFSETTO")
-        start = one.one("DTSTART")
+    for observance in observances:
+        before, after = _offset(observance, "TZOFFSETFROM"), _offset(observance, "TZOFFSETTO")
+        start = observance.one("DTSTART")
         if start is None:
-            raise CalendarMistake(f"{one.name} has no DTSTART", one.line)
+            raise CalendarMistake(f"{observance.name} has no DTSTART", observance.line)
         first = parse_wall(start.value.strip().removesuffix("Z"), start.line)
         walls = {first}
-        for rule in one.all("RRULE"):
+        for rule in observance.all("RRULE"):
             parsed = parse_rule(rule)
             if parsed.frequency is not Frequency.YEARLY:
                 raise CalendarMistake("the RRULE of a time zone needs FREQ=YEARLY", rule.line)
@@ -414,7 +414,7 @@ def _defined(zone: Component, name: str) -> FileZone:
             edge = _FROM if until is None else min(_FROM, until.replace(tzinfo=None) - timedelta(days=400))
             # UNTIL is in UTC, and a change is at a time of the offset before it.
             walls.update(parsed.walls(first, max(first, edge), _TO, timezone(before)))
-        for dates in one.all("RDATE"):
+        for dates in observance.all("RDATE"):
             walls.update(parse_wall(part.strip(), dates.line) for part in dates.value.split(",")[:1000])
         changes += [(wall, before, after) for wall in walls]
     return FileZone(name, changes)

@@ -84,7 +84,7 @@ class HookRequests:
         self._guard()
         with self._lock:
             before = self._asked.get(run.key, _Asked(flies=False))
-            full = sum(one.flies for one in self._asked.values()) >= AT_ONCE
+            full = sum(asked.flies for asked in self._asked.values()) >= AT_ONCE
             if full or before.flies or before.answer.state is HookState.DONE:
                 return
             start(f"hook {run.key.name}", partial(self._ask, run, hook, before))
@@ -95,7 +95,7 @@ class HookRequests:
     def progress(self) -> RequestProgress:
         """Return how many requests wait for an answer, and how many have got one."""
         with self._lock:
-            return RequestProgress(sum(one.flies for one in self._asked.values()), self._answered)
+            return RequestProgress(sum(asked.flies for asked in self._asked.values()), self._answered)
 
     def _answer(self, asked: _Asked | None) -> HookAnswer:
         if asked is None:

@@ -42,7 +42,9 @@ def _job_spec(value: object) -> dict[str, Any]:
     template = value.get("template")
     pod = template.get("spec") if isinstance(template, Mapping) else None
     containers = pod.get("containers") if isinstance(pod, Mapping) else None
-    if not isinstance(containers, list) or not all(isinstance(one, Mapping) for one in containers):
+    if not isinstance(containers, list) or not all(
+        isinstance(container, Mapping) for container in containers
+    ):
         raise ValueError("has no template.spec.containers, a list of containers")
     if not containers:
         raise ValueError("has no container in template.spec.containers")
@@ -129,7 +131,7 @@ class Hooks(Section):
             if len(entries) > limits.HOLDERS:
                 many = count_of(len(entries), "hook")
                 found.append(Mistake((key,), f"has {many}, and {limits.HOLDERS} is the limit"))
-            names = [one.name for one in entries]
+            names = [entry.name for entry in entries]
             found += [
                 Mistake((key, index, "name"), f"is the name of another hook of this step: {name}")
                 for index, name in enumerate(names)

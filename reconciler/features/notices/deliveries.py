@@ -79,19 +79,19 @@ class Delivery(Struct, frozen=True):
             "lines": list(self.lines),
             "messages": [
                 {
-                    "topic": one.topic.value,
-                    "node": one.node,
-                    "kind": one.kind,
-                    "pool": one.pool,
-                    "zone": one.zone,
-                    "at": to_text(one.at),
-                    "text": one.text,
-                    "repeats": one.repeats,
-                    "cause": one.cause,
-                    "by": to_text(one.by) if one.by is not None else "",
-                    "remedy": one.remedy,
+                    "topic": message.topic.value,
+                    "node": message.node,
+                    "kind": message.kind,
+                    "pool": message.pool,
+                    "zone": message.zone,
+                    "at": to_text(message.at),
+                    "text": message.text,
+                    "repeats": message.repeats,
+                    "cause": message.cause,
+                    "by": to_text(message.by) if message.by is not None else "",
+                    "remedy": message.remedy,
                 }
-                for one in self.messages
+                for message in self.messages
             ],
         }
 
@@ -109,12 +109,12 @@ class Delivery(Struct, frozen=True):
     @property
     def bad(self) -> bool:
         """Whether a person probably has to do something."""
-        return any(one.topic.bad for one in self.messages)
+        return any(message.topic.bad for message in self.messages)
 
     @property
     def ids(self) -> frozenset[str]:
         """The ids of the messages."""
-        return frozenset(one.id for one in self.messages)
+        return frozenset(message.id for message in self.messages)
 
 
 class NextDelivery(Struct, frozen=True):
@@ -228,7 +228,7 @@ def delivery_of(
 ) -> Delivery:
     """Return the delivery of these messages; those that are late at `now` (aware) say from when they are."""
     zone = entry.at.time_zone or zone if entry.at is not None else zone
-    said = messages if now is None else tuple(_dated(entry, one, now, zone) for one in messages)
+    said = messages if now is None else tuple(_dated(entry, message, now, zone) for message in messages)
     parts = parts_of(said, now)
     title = title_of(parts)
     title = f"[{safe.line(entry.cluster)}] {title}" if entry.cluster else title

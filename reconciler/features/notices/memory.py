@@ -250,7 +250,7 @@ def is_workflow(receiver: str) -> bool:
 def added(memory: Memory, messages: Iterable[WorkflowMessage]) -> Memory:
     """Return the memory with these messages, without those that it knows; it keeps the newest ones."""
     known = {*memory.workflow_sent, *(one.id for one in memory.workflow)}
-    fresh = {one.id: one for one in messages if one.id not in known}
+    fresh = {message.id: message for message in messages if message.id not in known}
     if not fresh:
         return memory
     waiting = (*memory.workflow, *fresh.values())
@@ -269,7 +269,7 @@ def messages_sent(memory: Memory, messages: Sequence[WorkflowMessage]) -> Memory
 
 def still_wanted(memory: Memory, instances: Collection[str], now: datetime) -> Memory:
     """Return the memory without messages that could not be sent for a day, and without gone instances."""
-    names = {receiver_of(one) for one in instances}
+    names = {receiver_of(instance) for instance in instances}
     gone = {name for name in memory.receivers if is_workflow(name) and name not in names}
     receivers = {name: one for name, one in memory.receivers.items() if name not in gone}
     kept = tuple(one for one in memory.workflow if one.instance in instances)

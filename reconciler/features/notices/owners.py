@@ -86,7 +86,7 @@ def for_owners(
         for name in names:
             if name not in wanted:
                 given = addresses(entry, namespaces.get(name, Namespace()))
-                wanted[name] = [one for one in dict.fromkeys(given) if one not in own]
+                wanted[name] = [name for name in dict.fromkeys(given) if name not in own]
             for address in wanted[name][:ADDRESSES]:
                 nodes.setdefault(address, set()).add(node)
                 theirs.setdefault(address, set()).add(name)
@@ -95,7 +95,7 @@ def for_owners(
     served = list(dict.fromkeys(chosen))[:MOST]
     found = []
     for address in served:
-        about = (one for one in delivery.messages if one.node in nodes[address])
+        about = (message for message in delivery.messages if message.node in nodes[address])
         messages = tuple(one.for_owners(theirs[address]) for one in about)
         found.append(replace(delivery_of(entry, messages, zone, now=delivery.now), recipient=address))
     cut = (name for name, given in wanted.items() if not set(given) <= set(served))
@@ -117,15 +117,15 @@ class PodOwners:
         """
         found: dict[str, tuple[str, ...]] = {}
         try:
-            for one in messages:
-                if one.namespaces:
-                    found[one.case] = one.namespaces
-                elif one.node and one.case not in found:
-                    pods = self._cluster.pods(one.node)
+            for message in messages:
+                if message.namespaces:
+                    found[message.case] = message.namespaces
+                elif message.node and message.case not in found:
+                    pods = self._cluster.pods(message.node)
                     names = {
                         pod.namespace for pod in pods if pod.owner is None or pod.owner.kind != "DaemonSet"
                     }
-                    found[one.case] = tuple(sorted(names)[:MOST])
+                    found[message.case] = tuple(sorted(names)[:MOST])
         except ClusterError as error:
             raise NotSent(f"the pods of a node can't be read: {error}") from error
         return found

@@ -247,7 +247,7 @@ class Alertmanager(TransportSection):
     @model_validator(mode="after")
     def _for_one_node(self) -> Alertmanager:
         # A silence without the node would silence the alerts of the whole cluster.
-        if not any(NODE in one.value and one.is_equal for one in self.matchers):
+        if not any(NODE in matcher.value and matcher.is_equal for matcher in self.matchers):
             raise Mistakes((Mistake(("matchers",), f"needs one with = or =~ and {NODE}"),))
         if self.duration < SHORTEST_SILENCE:
             raise Mistakes((Mistake(("duration",), "is shorter than 10 minutes"),))

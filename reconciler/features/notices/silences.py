@@ -139,7 +139,7 @@ def uid_in(comment: str) -> str:
 
 def matchers_of(settings: Alertmanager, node: str) -> tuple[Matcher, ...]:
     """Return the matchers for a node."""
-    return tuple(one.of(node) for one in settings.matchers)
+    return tuple(matcher.of(node) for matcher in settings.matchers)
 
 
 def look_again(settings: Alertmanager) -> timedelta:

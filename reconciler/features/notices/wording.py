@@ -124,7 +124,7 @@ def parts_of(messages: Sequence[Message], now: datetime | None = None) -> tuple[
 
 def part_of(messages: Iterable[Message], now: datetime | None = None) -> Part:
     """Return what is said of the nodes of these messages, which have one topic and cause."""
-    by_node = {one.node: one for one in sorted(messages, key=_urgency, reverse=True)}
+    by_node = {message.node: message for message in sorted(messages, key=_urgency, reverse=True)}
     said = tuple(sorted(by_node.values(), key=_urgency))
     first, names = said[0], tuple(one.node for one in said)
     texts = {_for_any(one) for one in said}
@@ -165,7 +165,7 @@ def title_of(parts: Sequence[Part]) -> str:
         return parts[0].head
     if parts and parts[0].first.topic.bad:
         return f"{parts[0].head}; and {len(parts) - 1} more"
-    said = [one for part in parts for one in part.messages]
+    said = [message for part in parts for message in part.messages]
     if any(not one.node for one in said):
         of_cluster = [one for one in said if not one.node]
         rest = [one for one in said if one.node]

@@ -31,7 +31,9 @@ class Mounts:
     def __init__(self, volumes: Iterable[Volume], nodes: Iterable[Node]) -> None:
         """Take the bound volumes and all nodes of the cluster."""
         self._nodes = {node.name: node for node in nodes}
-        self._affinity = {(one.namespace, one.claim): one.affinity for one in volumes if one.affinity}
+        self._affinity = {
+            (volume.namespace, volume.claim): volume.affinity for volume in volumes if volume.affinity
+        }
         self._by_label: dict[str, dict[str, list[Node]]] = {}
         self._matching: dict[Terms, Names] = {}
         self._zones = {node.zone for node in self._nodes.values() if node.zone}

@@ -145,7 +145,7 @@ def _from_history(path: Path, asked: _Asked) -> Scenario:
     name, lines = named(path), CaseLines(None)
     read_case_lines(path, lines, f"{name}: it has more than {MOST_CASES} cases; use a part of it")
     if lines.mistakes:
-        shown = [str(one) for one in lines.mistakes[:_NAMED]]
+        shown = [str(mistake) for mistake in lines.mistakes[:_NAMED]]
         more = lines.counts["broken"] - len(shown)
         shown += [f"and {count_of(more, 'more line')} that can't be read"] if more else []
         raise click.UsageError("repair or remove these lines:\n" + "\n".join(shown))

@@ -37,15 +37,15 @@ def to_document(scenario: Scenario, policies: Sequence[Policy]) -> Document:
         "from": to_text(scenario.start),
         "to": to_text(scenario.end),
         "nodes": len(scenario.nodes),
-        "pools": len({one.pool for one in scenario.nodes}),
-        "zones": len({one.zone for one in scenario.nodes}),
+        "pools": len({node.pool for node in scenario.nodes}),
+        "zones": len({node.zone for node in scenario.nodes}),
         "events": len(scenario.events),
         "source": scenario.source,
         "notes": [
             *scenario.notes,
-            *dict.fromkeys(note for one in policies for note in _unmatched(one, scenario)),
+            *dict.fromkeys(note for policy in policies for note in _unmatched(policy, scenario)),
         ],
-        "policies": [_policy(one) for one in policies],
+        "policies": [_policy(policy) for policy in policies],
     }
 
 
@@ -88,12 +88,12 @@ def _hours(time: timedelta) -> float:
 
 def _unmatched(policy: Policy, scenario: Scenario) -> Iterable[str]:
     """Yield which selectors of a policy select no node that is played: what they say is not tried."""
-    kinds = list({tuple(sorted(one.node().labels.items())) for one in scenario.nodes})
+    kinds = list({tuple(sorted(node.node().labels.items())) for node in scenario.nodes})
     settings = policy.settings
     groups: tuple[tuple[str, Iterable[LabelSelector]], ...] = (
-        ("windows", (one.node_selector for one in settings.windows)),
+        ("windows", (window.node_selector for window in settings.windows)),
         ("notAllowed", (one.node_selector for one in settings.not_allowed)),
-        ("overrides", (one.node_selector for one in settings.overrides)),
+        ("overrides", (override.node_selector for override in settings.overrides)),
     )
     places = [("nodeSelector", settings.node_selector)]
     places += [

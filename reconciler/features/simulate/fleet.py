@@ -207,10 +207,10 @@ class PartialApi(SimulatedApi):
         context = SourceContext(self._settings, now, agents, server=server)
         readings = readings_of(shown, self._sources, context)
         found = assess(Snapshot((shown,), {node.name: readings}), now).of(node.name)
-        judged = [judge(one, shown, self._settings, self.cluster.remediator, now) for one in found.events]
+        judged = [judge(event, shown, self._settings, self.cluster.remediator, now) for event in found.events]
         if any(one.asks or one.times is not None or one.until is not None for one in judged):
             return False
-        self.ignored.update(id_ for one in found.events for id_ in one.ids)
+        self.ignored.update(id_ for event in found.events for id_ in event.ids)
         quiet = rests(shown, replace(found, events=()), self._settings, self._parts)
         return quiet and not self._settings.profile_names
 

@@ -150,8 +150,8 @@ class Scorer:
     ) -> None:
         """Listen from now on; nodes that are there already are in service."""
         self._scenario, self._settings, self._cluster = scenario, settings, cluster
-        self._events = {one.id: _Played(one) for one in scenario.events}
-        self._takes = {one.name: one.drain for one in scenario.nodes}
+        self._events = {event.id: _Played(event) for event in scenario.events}
+        self._takes = {node.name: node.drain for node in scenario.nodes}
         self._begun: dict[str, bool] = {}
         self._emptied: dict[str, _Emptied] = {}
         self._late: dict[str, list[_Played]] = {}
@@ -166,7 +166,7 @@ class Scorer:
 
     def passed(self, plan: Plan) -> None:
         """Take in the plan of a pass."""
-        held = {node.node for node in plan.nodes if any(one.code == budget_left.name for one in node.holds)}
+        held = {node.node for node in plan.nodes if any(hold.code == budget_left.name for hold in node.holds)}
         waiting = {node.node for node in plan.nodes if any(event.asks for event in node.events)}
         self._waits.passed(held, waiting, self._now)
         for node in plan.nodes:
@@ -219,7 +219,7 @@ class Scorer:
             notice = played.event.starts - played.event.at
             hopeless += fate is Fate.MISSED and notice < self._takes[played.event.node]
         outs = _settled(self._outs)
-        most_out_at, most_out = max(outs, key=lambda one: one[1])
+        most_out_at, most_out = max(outs, key=lambda out: out[1])
         spans = [*outs, (end, 0)]
         return Score(
             fates=dict(fates),

@@ -287,7 +287,7 @@ class _Quiet(SpanExporter):
 
 @_harmless
 def _show(span: Span, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-    failed = sum(one.result is Result.FAILED for one in outcomes)
+    failed = sum(outcome.result is Result.FAILED for outcome in outcomes)
     span.set_attributes(
         {
             f"{_OURS}.mode": str(plan.mode),

@@ -141,7 +141,9 @@ def node_reducer(wanted: Wanted) -> Callable[[Any], Node]:
             ),
             boot_id=limits.text(status.nodeInfo.bootID, limits.NAME),
             allocatable=_quantities(status.allocatable) if capacity else {},
-            finalizers=tuple(intern(limits.text(one)) for one in meta.finalizers[: limits.ENTRIES]),
+            finalizers=tuple(
+                intern(limits.text(finalizer)) for finalizer in meta.finalizers[: limits.ENTRIES]
+            ),
             kubelet_version=intern(limits.text(status.nodeInfo.kubeletVersion, limits.NAME)),
             system_uuid=limits.text(status.nodeInfo.systemUUID, limits.NAME) if system_uuid else "",
         )
@@ -198,7 +200,11 @@ def pod_reducer(*, placement: bool) -> Callable[[Any], Pod]:
 
 def _why_unplaced(conditions: Iterable[Any]) -> str:
     """Return why the scheduler finds no node for a pod, empty if it has not said so."""
-    found = (one for one in conditions if one.type == "PodScheduled" and one.reason == "Unschedulable")
+    found = (
+        condition
+        for condition in conditions
+        if condition.type == "PodScheduled" and condition.reason == "Unschedulable"
+    )
     return next((limits.text(one.message or one.reason, UNPLACED) for one in found), "")
 
 
@@ -311,9 +317,18 @@ def _budget(found: Any) -> PodDisruptionBudget:
         selector = EVERYTHING
     # Nobody but its controller knows why it can't count the pods (kubernetes, disruption.go, failSafe).
     conditions = (
-        one for one in status.conditions if one.type == "DisruptionAllowed" and one.status == "False"
+        condition
+        for condition in status.conditions
+        if condition.type == "DisruptionAllowed" and condition.status == "False"
     )
-    failed = next((one.message or one.reason for one in conditions if one.reason == "SyncFailed"), "")
+    failed = next(
+        (
+            condition.message or condition.reason
+            for condition in conditions
+            if condition.reason == "SyncFailed"
+        ),
+        "",
+    )
     return PodDisruptionBudget(
         namespace=intern(meta.namespace),
         name=meta.name,
@@ -383,7 +398,10 @@ def _placement(spec: Any) -> Placement:
     affinity, of_nodes = spec.affinity, spec.affinity.nodeAffinity
     required = of_nodes.requiredDuringSchedulingIgnoredDuringExecution
     # An init container that always restarts is a sidecar, and keeps its share while the pod runs.
-    running = [*spec.containers, *(one for one in spec.initContainers if one.restartPolicy == "Always")]
+    running = [
+        *spec.containers,
+        *(container for container in spec.initContainers if container.restartPolicy == "Always"),
+    ]
     requests = [one.resources.requests for one in running]
     return Placement(
         requests=tuple(_quantities(request) for request in (*requests, spec.overhead) if request),
@@ -393,8 +411,13 @@ def _placement(spec: Any) -> Placement:
             for term in required.nodeSelectorTerms
         ),
         tolerations=tuple(
-            Toleration(intern(one.key), intern(one.operator or "Equal"), one.value, intern(one.effect))
-            for one in spec.tolerations
+            Toleration(
+                intern(toleration.key),
+                intern(toleration.operator or "Equal"),
+                toleration.value,
+                intern(toleration.effect),
+            )
+            for toleration in spec.tolerations
         ),
         topology=bool(
             affinity.HasField("podAffinity")
@@ -414,7 +437,7 @@ def _is_of_cordon(one: Any) -> bool:
 def _preferences(of_nodes: Any) -> tuple[Requirement, ...]:
     """Return what the pod prefers about the maintenance state of nodes. Their prefix is a setting."""
     terms = of_nodes.preferredDuringSchedulingIgnoredDuringExecution
-    found = (one for term in terms for one in term.preference.matchExpressions)
+    found = (expression for term in terms for expression in term.preference.matchExpressions)
     ours = (one for one in found if one.key.endswith(_STATE) and len(one.key) <= limits.NAME + len(_STATE))
     # A preference with a second value is another one, so no more of its values are kept.
     return tuple(

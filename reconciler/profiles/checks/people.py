@@ -32,7 +32,7 @@ def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
 def approved(situation: Situation) -> CheckResult:
     """Pass for an event that needs no approval or has one; and at its deadline, if the settings say so."""
     events = starting(situation)
-    found = [one.kept.approval for one in events if one.kept.approval is not None]
+    found = [event.kept.approval for event in events if event.kept.approval is not None]
     if len(found) < len(events) or not found:
         reason = _by_whom(situation, events)
         return passed(reason) if reason else passed()
@@ -42,7 +42,7 @@ def approved(situation: Situation) -> CheckResult:
 
 def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
     approval, case = situation.instructions.approval, case_of(situation.record)
-    if approval is None or not any(approval.covers(one.event, case) for one in events):
+    if approval is None or not any(approval.covers(event.event, case) for event in events):
         return ""
     return f"approved {approval.word.once}"
 
@@ -57,8 +57,8 @@ def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
 )
 def not_deferred(situation: Situation) -> CheckResult:
     """Pass for an event whose drain is not deferred, or whose deadline demands it."""
-    waits = [one.kept.deferral for one in starting(situation)]
-    found = [one for one in waits if one is not None]
+    waits = [judged.kept.deferral for judged in starting(situation)]
+    found = [wait for wait in waits if wait is not None]
     if len(found) < len(waits) or not found:
         return passed()
     return failed(found[0].because, min((one.until for one in found if one.until), default=None))

@@ -20,7 +20,7 @@ def events_gone(situation: Situation) -> CheckResult:
     """Pass after the settle time without an event. Started is not gone, and unknown is not healthy."""
     case = situation.case
     if case.present:
-        names = dict.fromkeys(f"{one.event.kind} ({one.event.status})" for one in case.present)
+        names = dict.fromkeys(f"{judged.event.kind} ({judged.event.status})" for judged in case.present)
         return failed(f"waits for the end of {', '.join(names)}")
     if case.unknown:
         return unknown("; ".join(case.unknown))
@@ -72,11 +72,11 @@ def left_to_us(situation: Situation) -> CheckResult:
     An event whose latest start has come waits for none of them.
     """
     events = starting(situation)
-    waits = [one.kept.tools for one in events if one.kept.tools is not None]
+    waits = [event.kept.tools for event in events if event.kept.tools is not None]
     if len(waits) < len(events) or not waits:
         return passed()
-    until = min((one.until for one in waits if one.until is not None), default=None)
-    return failed("; ".join(dict.fromkeys(one.because for one in waits)), until)
+    until = min((wait.until for wait in waits if wait.until is not None), default=None)
+    return failed("; ".join(dict.fromkeys(wait.because for wait in waits)), until)
 
 
 @check(

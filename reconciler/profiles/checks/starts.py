@@ -20,21 +20,21 @@ def drain_asked(situation: Situation) -> CheckResult:
     """Pass when an event requires the start of a drain. It holds nothing."""
     asking = situation.asking
     if asking:
-        reason = "; ".join(dict.fromkeys(one.because for one in asking))
+        reason = "; ".join(dict.fromkeys(judged.because for judged in asking))
         return passed(reason, holds=False)
     if situation.case.unknown:
         # Unknown does not mean no: a node that waits for its turn continues to wait.
         reason = "; ".join(situation.case.unknown)
         return unknown(reason, holds=False)
-    reason = "; ".join(one.because for one in situation.judged) or "no event requires a drain"
-    until = min((one.until for one in situation.judged if one.until), default=None)
+    reason = "; ".join(judged.because for judged in situation.judged) or "no event requires a drain"
+    until = min((judged.until for judged in situation.judged if judged.until), default=None)
     return failed(reason, until, holds=False)
 
 
 @check("drainDue")
 def drain_due(situation: Situation) -> CheckResult:
     """Pass when there is such an event. It holds nothing: the checks of every start follow it."""
-    reasons = dict.fromkeys(one.because for one in situation.undrained)
+    reasons = dict.fromkeys(judged.because for judged in situation.undrained)
     if reasons:
         return passed("; ".join(reasons), holds=False)
     return failed("the drain is for every event that requires one", holds=False)
@@ -73,8 +73,8 @@ def window_open(situation: Situation) -> CheckResult:
 )
 def condition_on_few_nodes(situation: Situation) -> CheckResult:
     """Pass for an event that is no condition, and for one on half of the managed nodes at most."""
-    waits = [one.kept.common for one in starting(situation)]
-    common = [one for one in waits if one is not None]
+    waits = [judged.kept.common for judged in starting(situation)]
+    common = [wait for wait in waits if wait is not None]
     if len(common) < len(waits) or not common:
         return passed()
     return failed("; ".join(dict.fromkeys(one.because for one in common)))
@@ -88,8 +88,8 @@ def condition_on_few_nodes(situation: Situation) -> CheckResult:
 )
 def only_reconciler(situation: Situation) -> CheckResult:
     """Pass unless another reconciler, whose lock is older, acts on the same nodes."""
-    waits = [one.kept.other for one in starting(situation)]
-    older = [one for one in waits if one is not None]
+    waits = [judged.kept.other for judged in starting(situation)]
+    older = [wait for wait in waits if wait is not None]
     return failed(older[0].because) if older else passed()
 
 
@@ -119,7 +119,7 @@ def planned_for_later(situation: Situation) -> CheckResult:
     if until is not None:
         left = "only a plan for later is left"
         return settles(left, f"{left} since {to_text(situation.quiet_since)}", situation, until)
-    return passed("; ".join(dict.fromkeys(_later(one) for one in case.present)), holds=False)
+    return passed("; ".join(dict.fromkeys(_later(judged) for judged in case.present)), holds=False)
 
 
 def _later(one: JudgedEvent) -> str:

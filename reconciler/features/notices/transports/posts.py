@@ -103,12 +103,12 @@ def _by_alert(messages: Iterable[Message]) -> list[list[Message]]:
     """Return the messages by their alert, in their order: what closes one is not mixed with what opens it."""
     steps: list[list[Message]] = []
     last: dict[str, list[Message]] = {}
-    for one in messages:
-        step = last.get(one.alert)
-        if step is None or step[0].over or one.over or step[0].topic is not one.topic:
-            step = last[one.alert] = []
+    for message in messages:
+        step = last.get(message.alert)
+        if step is None or step[0].over or message.over or step[0].topic is not message.topic:
+            step = last[message.alert] = []
             steps.append(step)
-        step.append(one)
+        step.append(message)
     return steps
 
 

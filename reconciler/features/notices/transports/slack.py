@@ -69,7 +69,7 @@ def _marked(line: str) -> str:
         return _plain(line)[:_SECTION]
     parts = in_parts(line)
     shown = (
-        f"`{without_markup(one.text)}`" if one.command or one.code else _plain(one.text) for one in parts
+        f"`{without_markup(part.text)}`" if part.command or part.code else _plain(part.text) for part in parts
     )
     return "".join(shown)[:_SECTION]
 
