@@ -52,10 +52,11 @@ _BY_HAND: Mapping[str, int] = {
 }
 """Files that somebody has to change to add such a thing, beside its test and its page: counted by hand.
 
-The source is a file and its name in the list of sources; one that is installed is a file alone. The rule
-about starts is that a spot preemption ignores `budget.spacing`; law 14 holds with it. The check is one that
-each start asks. The setting was last counted at `BEFORE`. Count again what a change of the table in
-CONTRIBUTING is about.
+The source is a file and its name in the list of sources, which says the order of all: a number in each file
+would be known only beside the others. One that is installed is a file alone. The rule about starts is that a
+spot preemption ignores `budget.spacing`; law 14 holds with it. The check is one that each start asks. The
+setting is its field and the code that does what it says, because what is set knows nothing of what is done.
+Count again what a change of the table in CONTRIBUTING is about.
 """
 
 
