@@ -658,11 +658,7 @@ def _poll(
     if not sources:
         return {}, ()
     nodes = every_node()
-    managed = tuple(
-        node
-        for node in nodes
-        if guarded(f"node {node.name} may be managed", partial(settings.manages, node.labels), False)[0]
-    )
+    managed = tuple(node for node in nodes if settings.manages(node.labels))
     memories: dict[str, AnyMemory] = {}
     problems: list[str] = []
     notes: set[str] = set()
