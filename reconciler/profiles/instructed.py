@@ -20,7 +20,7 @@ from reconciler.model.record import CaseRecord
 from reconciler.model.schedule import StartTimes
 from reconciler.model.values import replace
 from reconciler.settings.draining import AksRemediator, Coexist
-from reconciler.settings.policies import ApprovalMissing, EventPolicy
+from reconciler.settings.policies import EventPolicy
 from reconciler.starts.times import NEAR
 
 
@@ -164,12 +164,12 @@ def _deferral(said: Said, demanded: datetime | None) -> Wait | None:
 
 
 def _approval(said: Said, judged: JudgedEvent, policy: EventPolicy, demanded: datetime | None) -> Wait | None:
-    if not policy.approval:
+    if not policy.says("approval"):
         return None
     approval = said.instructions.approval
     if approval is not None and approval.covers(judged.event, case_of(said.case)):
         return None
-    proceeds = demanded if policy.approval_missing is ApprovalMissing.PROCEED else None
+    proceeds = demanded if policy.says("approval_missing") else None
     if proceeds is not None and proceeds <= said.now:
         return None
     name = judged.event.condition or judged.event.kind

@@ -15,14 +15,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.selector import LabelSelector, Operator
 from reconciler.settings.fields import for_nodes
 from reconciler.settings.grants import grants_as_words, grants_of
-from reconciler.settings.policies import (
-    ApprovalMissing,
-    EventPolicy,
-    OutsideWindow,
-    Start,
-    Treatment,
-    UserInitiated,
-)
+from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, Treatment, UserInitiated
 from reconciler.settings.schema import Mode, PolicyWords, Settings
 
 _MODES = {
@@ -176,9 +169,6 @@ def _policy(
             f"if it lasts {format_duration(policy.min_duration)} or longer, or its duration is unknown"
         )
     parts.append(_when(policy, calendar, condition=condition))
-    if policy.approval:
-        proceeds = policy.approval_missing is ApprovalMissing.PROCEED
-        parts.append("after a person has approved it" + (", or at the deadline" if proceeds else ""))
     parts += [words.waits for words in of_features if words.waits]
     empty_dir = "evicted" if policy.empty_dir is Treatment.EVICT else "kept"
     unmanaged = "evicted" if policy.unmanaged_pods is Treatment.EVICT else "kept"

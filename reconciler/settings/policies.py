@@ -50,16 +50,6 @@ class Treatment(StrEnum):
     EVICT = "Evict"
 
 
-class ApprovalMissing(StrEnum):
-    """What happens at the deadline if nobody has approved the drain."""
-
-    HOLD = "Hold"
-    """No drain starts without an approval."""
-
-    PROCEED = "Proceed"
-    """From the deadline on, the drain starts without an approval."""
-
-
 class ConditionStatus(StrEnum):
     """A status of a node condition."""
 
@@ -82,9 +72,7 @@ class EventPolicy(Struct, frozen=True):
     for the start of a drain, before `not_before`. `status`: that of a condition which drains the node, and
     `for_`: how long the condition must have had it (0 for events). `start`: when a drain starts for an event
     with a date; None leaves it to who ends the maintenance. `ahead`: how long before its latest start a late
-    drain may start. `approval`: a person has to approve the drain; `approval_missing`: what happens at the
-    deadline if nobody has. `of_features` has the keys of features (`PolicyKey`) that are not at their
-    default.
+    drain may start. `of_features` has the keys of features (`PolicyKey`) that are not at their default.
     """
 
     drain: bool
@@ -97,8 +85,6 @@ class EventPolicy(Struct, frozen=True):
     for_: timedelta = timedelta()
     start: Start | None = None
     ahead: timedelta = timedelta(hours=1)
-    approval: bool = False
-    approval_missing: ApprovalMissing = ApprovalMissing.HOLD
     of_features: Mapping[str, Any] = field(default_factory=dict)
 
     def says(self, key: str) -> bool:
@@ -131,6 +117,9 @@ DEFAULTS: dict[Kind, EventPolicy] = {
     Kind.UNKNOWN: EventPolicy(drain=False),
 }
 
+LOST = (Kind.PREEMPT, Kind.TERMINATE)
+"""Kinds after which the VM is gone, with all pods that are still on it."""
+
 CONDITION_DEFAULT = EventPolicy(drain=True)
 """The default for a condition that the settings name: it drains the node."""
 
@@ -160,10 +149,6 @@ class Meaning(Section):
         default=None,
         description="The same for a pod without a controller, which nothing would create again. Default: "
         "see the table.",
-    )
-    approval: Flag | None = Field(
-        default=None,
-        description="Whether a person has to approve (docs/approvals.md) the drain. Default: `false`.",
     )
 
     def over(self, below: EventPolicy) -> EventPolicy:
@@ -197,11 +182,6 @@ class EventMeaning(Meaning):
     )
     ahead: Duration | None = Field(
         default=None, description="How long before its latest start a `Late` drain may start. Default: `1h`."
-    )
-    approval_missing: ApprovalMissing | None = Field(
-        default=None,
-        description="What happens at the deadline if nobody has approved the drain. Hold: it does not start. "
-        "Proceed: it starts. Default: `Hold`.",
     )
 
 

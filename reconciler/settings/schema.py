@@ -32,6 +32,7 @@ from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Se
 from reconciler.settings.mistakes import ChangedScalar, KeyWarning, Mistake, Mistakes
 from reconciler.settings.mistakes import Path as KeyPath
 from reconciler.settings.policies import (
+    DEFAULTS,
     ConditionMeaning,
     EventMeaning,
     EventPolicy,
@@ -145,14 +146,14 @@ class Profiles(Struct, frozen=True):
 
     `names` are those of the profiles, and `selected` returns those that a node with these labels has, also
     names that do not exist. `receivers` get their messages, `every` is the longest time between two passes,
-    and `asks_approval` says whether a profile asks for approvals.
+    and `checks` are the types of their checks.
     """
 
     names: tuple[str, ...] = ()
     selected: Callable[[Mapping[str, str]], Collection[str]] = lambda _labels: ()
     receivers: tuple[MessageReceiver, ...] = ()
     every: timedelta | None = None
-    asks_approval: bool = False
+    checks: frozenset[str] = frozenset()
 
 
 class FeatureSection(Struct, Generic[T], frozen=True, kw_only=True):
@@ -440,9 +441,9 @@ class Settings(Section):
         return min((profiles.every for profiles in self._profiles if profiles.every), default=None)
 
     @property
-    def asks_approval(self) -> bool:
-        """Whether a profile asks for approvals."""
-        return any(profiles.asks_approval for profiles in self._profiles)
+    def profile_checks(self) -> frozenset[str]:
+        """The types of the checks that profiles of features have."""
+        return frozenset[str]().union(*(profiles.checks for profiles in self._profiles))
 
     @cached_property
     def _profiles(self) -> tuple[Profiles, ...]:
@@ -556,6 +557,17 @@ class Settings(Section):
             yield from ((((*path, "events", kind.value), top.events.of(kind))) for kind in Kind)
             yield from (((*path, "conditions", name), meaning) for name, meaning in top.conditions.items())
 
+    def draining(self) -> Iterator[tuple[str, Kind, EventPolicy]]:
+        """Yield each policy that drains, with the key of its events: the base, and each override over it."""
+        for kind in Kind:
+            base = self.events.of(kind).over(DEFAULTS[kind])
+            places = [("events", base)]
+            for index, override in enumerate(self.overrides):
+                changed = override.events.of(kind).over(base)
+                if changed != base:
+                    places.append((f"overrides[{index}].events", changed))
+            yield from ((key, kind, policy) for key, policy in places if policy.drain)
+
     @property
     def policy_keys(self) -> tuple[PolicyKey[Any], ...]:
         """The keys that features bring for each kind of event."""
@@ -635,6 +647,8 @@ M = TypeVar("M", bound=Section)
 
 def _with_keys(keys: Sequence[PolicyKey[Any]]) -> dict[str, Any]:
     """Return the fields of the settings that say what events and conditions mean, with these keys as well."""
+    # Of two behind the same key, the later one stands next to it.
+    keys = keys[::-1]
     of_conditions = [key for key in keys if key.conditions]
     event, condition = _with_sections(EventMeaning, keys), _with_sections(ConditionMeaning, of_conditions)
     event.of_features = {key.key: key.default for key in keys}

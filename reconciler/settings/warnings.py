@@ -15,7 +15,7 @@ from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.calendar.zone_names import meant_by
 from reconciler.model.event import Kind
 from reconciler.settings.mistakes import KeyWarning, Path, spelt
-from reconciler.settings.policies import DEFAULTS, ApprovalMissing, EventPolicy, OutsideWindow
+from reconciler.settings.policies import DEFAULTS, LOST, OutsideWindow
 from reconciler.settings.schema import Settings
 
 _FEW_NODES = 5
@@ -23,9 +23,6 @@ _FEW_NODES = 5
 
 _UNDATED = (Kind.REBALANCE, Kind.UNKNOWN)
 """Kinds without a date, and so without a deadline."""
-
-_LOST = (Kind.PREEMPT, Kind.TERMINATE)
-"""Kinds after which the VM is gone, with all pods that are still on it."""
 
 
 def warnings(settings: Settings, now: datetime) -> tuple[KeyWarning, ...]:
@@ -42,20 +39,6 @@ def warnings(settings: Settings, now: datetime) -> tuple[KeyWarning, ...]:
     )
     of_features = [each for part in settings.of_features for each in part.warnings(settings, now)]
     return (*found, *_drain(settings), *_sources(settings), *of_features)
-
-
-def _policies(settings: Settings) -> Iterator[tuple[str, Kind, EventPolicy]]:
-    """Yield each policy that drains, with the key of its events: the base, and each override over it."""
-    for kind in Kind:
-        base = settings.events.of(kind).over(DEFAULTS[kind])
-        places = [("events", base)]
-        for index, override in enumerate(settings.overrides):
-            changed = override.events.of(kind).over(base)
-            if changed != base:
-                places.append((f"overrides[{index}].events", changed))
-        for key, policy in places:
-            if policy.drain:
-                yield key, kind, policy
 
 
 def _named(kinds: Iterator[Kind]) -> str:
@@ -77,7 +60,7 @@ def _calendar(settings: Settings, now: datetime) -> Iterator[KeyWarning]:
             yield KeyWarning(key, message, "change its times, or those of notAllowed")
     at_deadline = _named(
         kind
-        for _, kind, policy in _policies(settings)
+        for _, kind, policy in settings.draining()
         if policy.outside_window is not OutsideWindow.NEVER and kind is not Kind.UNKNOWN
     )
     for index, freeze in enumerate(calendar.not_allowed):
@@ -124,7 +107,7 @@ def _budget(settings: Settings) -> Iterator[KeyWarning]:
                 f" only the first is sure to be drained in time ({late})"
             )
             yield KeyWarning(key, message, "allow more nodes, or increase leadTime")
-    notice = [policy.lead_time for _, _, policy in _policies(settings) if policy.lead_time]
+    notice = [policy.lead_time for _, _, policy in settings.draining() if policy.lead_time]
     if notice and budget.spacing > min(notice):
         message = (
             f"is {format_duration(budget.spacing)}, longer than the shortest leadTime"
@@ -154,7 +137,7 @@ def _dated(settings: Settings) -> str:
     """Return the kinds whose notice is short, with their lead times."""
     found = {
         kind.value: format_duration(policy.lead_time)
-        for _, kind, policy in _policies(settings)
+        for _, kind, policy in settings.draining()
         if policy.lead_time and policy.lead_time <= settings.drain.timeout
     }
     return ", ".join(f"{kind}.leadTime is {lead}" for kind, lead in found.items())
@@ -162,8 +145,8 @@ def _dated(settings: Settings) -> str:
 
 def _exempt(settings: Settings) -> Iterator[KeyWarning]:
     exempt = settings.budget.exempt
-    drained = {kind for _, kind, _ in _policies(settings)}
-    for kind in _LOST:
+    drained = {kind for _, kind, _ in settings.draining()}
+    for kind in LOST:
         if kind in drained and kind not in exempt:
             message = f"does not name {kind}: its node waits for a place, and is lost with its pods meanwhile"
             yield KeyWarning("budget.exempt", message, f"add {kind}")
@@ -174,9 +157,9 @@ def _exempt(settings: Settings) -> Iterator[KeyWarning]:
 
 
 def _events(settings: Settings) -> Iterator[KeyWarning]:
-    for key, kind, policy in _policies(settings):
+    for key, kind, policy in settings.draining():
         never = policy.outside_window is OutsideWindow.NEVER
-        if never and kind in _LOST and settings.windows:
+        if never and kind in LOST and settings.windows:
             message = "is Never: outside a window the node is lost with its pods"
             yield KeyWarning(f"{key}.{kind}.outsideWindow", message, "write AtDeadline or Immediately")
         at_deadline = policy.outside_window is OutsideWindow.AT_DEADLINE
@@ -186,13 +169,6 @@ def _events(settings: Settings) -> Iterator[KeyWarning]:
             )
             change = "write 15m or more, or outsideWindow: Immediately"
             yield KeyWarning(f"{key}.{kind}.leadTime", message, change)
-        proceeds = policy.approval_missing is ApprovalMissing.PROCEED
-        if policy.approval and not proceeds and kind in _LOST:
-            message = "is true: without an approval in time the node is lost with its pods"
-            yield KeyWarning(f"{key}.{kind}.approval", message, "set approvalMissing: Proceed")
-        if proceeds and not policy.approval:
-            message = "has no effect, because no approval is required"
-            yield KeyWarning(f"{key}.{kind}.approvalMissing", message, "set approval: true, or remove it")
 
 
 def _conditions(settings: Settings) -> Iterator[KeyWarning]:
@@ -234,7 +210,7 @@ def _drain(settings: Settings) -> Iterator[KeyWarning]:
     written = "timeout" in drain.model_fields_set
     short = {
         f"{key}.{kind}.leadTime ({format_duration(policy.lead_time)})"
-        for key, kind, policy in _policies(settings)
+        for key, kind, policy in settings.draining()
         if timedelta() < policy.lead_time < drain.timeout
         and (written or policy.lead_time != DEFAULTS[kind].lead_time)
     }

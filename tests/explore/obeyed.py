@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from reconciler.model.event import Kind
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
-from reconciler.settings.policies import ApprovalMissing, EventPolicy
+from reconciler.settings.policies import EventPolicy
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
 from tests.explore.history import Broken
@@ -57,7 +57,7 @@ class Obeyed:
         meaning = _meaning(one, node, policy)
         said = any(key in node.annotations for key in (KEYS.hold, KEYS.hold_of_many, KEYS.defer))
         many = bool(self._world.cluster.ledger.holds)
-        return said or many or (meaning is not None and meaning.approval)
+        return said or many or (meaning is not None and meaning.says("approval"))
 
     # What must hold.
 
@@ -102,8 +102,8 @@ class Obeyed:
         urgent = self._may_be_urgent(one, policy, meaning)
         if deferred and not urgent:
             return True
-        missing = meaning.approval_missing is ApprovalMissing.HOLD or not urgent
-        return meaning.approval and missing and not approved
+        missing = not meaning.says("approval_missing") or not urgent
+        return meaning.says("approval") and missing and not approved
 
     def _may_be_urgent(self, one: Told, policy: Settings, meaning: EventPolicy) -> bool:
         if one.date is None:

@@ -37,12 +37,6 @@ def test_what_ends_by_itself_waits_and_what_a_person_asked_for_is_held(code: str
         (builders.node(annotations=SOON), "", Standing.PLANNED),
         (builders.node(annotations=SOON), "mode: Observe", Standing.UNGUARDED),
         (builders.node(annotations=SOON), "mode: Finish", Standing.WILL_BE_MISSED),
-        (builders.node(annotations=SOON), "events: {Reboot: {approval: true}}", Standing.WILL_BE_MISSED),
-        (
-            builders.node(annotations={REQUEST: '{"kind":"Reboot"}'}),
-            "events: {Reboot: {approval: true}}",
-            Standing.WAITS,
-        ),
         (builders.node(annotations=HOLD), "", Standing.HELD),
         (builders.node(annotations={**SOON, f"{PREFIX}/hold": LATER}), "", Standing.HELD),
         (builders.node(annotations={**SOON, f"{PREFIX}/defer": LATER}), "", Standing.PLANNED),

@@ -74,16 +74,6 @@ def test_no_line_is_wider_than_the_terminal_and_no_reason_is_lost(width: int) ->
     assert lost <= {"WHY"}
 
 
-def test_on_a_narrow_terminal_nodes_with_one_reason_share_it() -> None:
-    asked = {REQUEST: json.dumps({"kind": "Reboot", "notBefore": "2026-11-21T13:00:00Z"})}
-    nodes = [builders.node(f"aks-np-12345678-vmss00000{n}", annotations=asked) for n in range(3)]
-    plan = Explained(world_of(nodes), "events: {Reboot: {approval: true}}").found.plan
-    shown = text(to_report(plan, rehearsed=True), 80)
-
-    assert shown.count("nobody has approved the drain for Reboot yet") == 1
-    assert shown.count("WILL BE MISSED  Reboot  in 1h, 13:00\n") == 3
-
-
 def test_a_node_that_a_person_holds_has_its_row_also_without_an_event() -> None:
     hold = json.dumps({"by": "ada@laptop", "at": "2026-11-21T09:00:00Z", "reason": "disk copy"})
     plan = builders.planned(builders.snapshot(builders.node(annotations={f"{PREFIX}/hold": hold})))

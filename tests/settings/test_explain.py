@@ -214,21 +214,6 @@ def test_the_json_schema_has_the_files_keys_and_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "words"),
-    [
-        ("Hold", "after a person has approved it;"),
-        ("Proceed", "after a person has approved it, or at the deadline;"),
-    ],
-)
-def test_an_approval_is_explained(missing: str, words: str) -> None:
-    text = explain_settings(
-        parse_settings(f"events: {{Reboot: {{approval: true, approvalMissing: {missing}}}}}", "policy.yaml")
-    )
-
-    assert text.count(words) == 1
-
-
-@pytest.mark.parametrize(
     ("schedule", "duration", "said"),
     [
         ("0 5 * * 6", "2d14h", "Sat 05:00 to Mon 19:00"),

@@ -25,10 +25,6 @@ CASES = """\
 notAllowed: [{name: sale, start: 2026-12-01, end: 2027-01-01}]
 | notAllowed[0] (sale): a deadline wins over it: nodes are drained all the same for Reboot, Redeploy,
 | Preempt, Terminate; set absolute: true
-events: {Terminate: {approval: true}}
-| events.Terminate.approval: is true: without an approval in time the node is lost with its pods
-events: {Reboot: {approvalMissing: Proceed}}
-| events.Reboot.approvalMissing: has no effect, because no approval is required
 conditions: {KernelReady: {for: 10m}}
 | conditions.KernelReady: is KernelReady True on healthy nodes, as its name says? Then they are drained; write
 | status: "False", or status: "True" if True is the fault

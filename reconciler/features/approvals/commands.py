@@ -271,7 +271,7 @@ def approve(given: CommonOptions, until: str | None, reason: str, cancel: bool) 
             return InstructionPlan(partial(instruct.unapproved, prefix=scene.prefix), means=means)
         word, named = scene.word(until, reason), bool(given.chosen.names)
         settings = scene.settings
-        asks = settings.asks_approval if scene.known else None
+        asks = "approved" in settings.profile_checks if scene.known else None
         approve = partial(instruct.approved, word=word, prefix=scene.prefix, known=scene.known)
         has_data = keys_of(scene.prefix).workflow_data
 

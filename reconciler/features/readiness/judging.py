@@ -41,7 +41,6 @@ from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import ReadForSettings, Snapshot
 from reconciler.model.values import replace
 from reconciler.profiles.orders import drain_order, evicting_setting
-from reconciler.settings.policies import ApprovalMissing
 from reconciler.settings.schema import Settings
 
 VOLUMES = "PersistentVolumes"
@@ -128,10 +127,10 @@ def _reasons(node: Node, said: Instructions, settings: Settings, kind: Kind) -> 
     policy = settings.policies(node.labels)[kind, ""]
     events = said.approval.events if said.approval is not None else ()
     approved = any(event.kind.severity >= kind.severity for event in events)
-    if policy is None or not policy.approval or approved:
+    if policy is None or not policy.says("approval") or approved:
         return
     because = f"a drain for a {kind} waits for a person to approve it"
-    if policy.approval_missing is ApprovalMissing.PROCEED:
+    if policy.says("approval_missing"):
         because = f"{because}, until its deadline"
     yield PeopleCode.APPROVAL, because, "reconciler approve NODE approves it once it is announced.", None
 

@@ -81,7 +81,7 @@ class _Profiles(FeatureSection[WorkflowSettings], frozen=True, kw_only=True):
             lambda labels: frozenset((labels.get(label) or DEFAULT_PROFILE).split(SEPARATOR)),
             tuple(MessageReceiver(each.name, each.type, each.settings.receiver) for each in instances.notify),
             given.intervals.requeue,
-            asks_approval=any(check.type == "approved" for check in instances.check),
+            checks=frozenset(check.type for check in instances.check),
         )
 
 

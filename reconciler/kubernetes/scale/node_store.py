@@ -44,7 +44,7 @@ class NodeChange(Struct, frozen=True):
     """A node that has changed, by name, and whether it reports an event: then seconds can count.
 
     Urgent is a change of a condition besides Ready, of an annotation that announces or requests events, or of
-    one in which a person holds, defers or approves the drain.
+    one in which a person says something about the drain.
     """
 
     name: str

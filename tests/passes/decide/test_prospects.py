@@ -352,13 +352,6 @@ def test_what_only_the_process_that_drains_knows_is_no_part_of_the_forecast() ->
     assert rehearsed == passed
 
 
-def test_a_missing_approval_is_a_start_that_is_too_late_and_says_what_ends_it() -> None:
-    schedule = planned(announced(web(), text="events: {Redeploy: {approval: true}}"))
-
-    assert (schedule.forecast, schedule.by_pods) == (CaseForecast.WILL_BE_MISSED, False)
-    assert "approve" in schedule.forecast_words
-
-
 def test_a_case_without_a_date_can_be_at_risk_only() -> None:
     history = announced(web())
     history.cluster.annotate("a", REQUEST, '{"kind":"Redeploy"}')
