@@ -15,8 +15,10 @@ nox.options.sessions = ["lint", "types", "imports", "size", "tests", "tools"]
 PYTHON = sys.executable
 # Tests go out in the order of tests/conftest.py, as tests/support/scheduling.py says.
 _IN_ORDER = ("--dist", "loadscope", "--no-loadscope-reorder")
+# Against programs of others. Only the session `tools` imports them.
+_OF_TOOLS = "tests/real/tools"
 # Four workers keep two cores busy, because tests of the API server wait. Each has a control plane of its own.
-PARALLEL = ("-n", "4", *_IN_ORDER)
+PARALLEL = ("-n", "4", *_IN_ORDER, f"--ignore={_OF_TOOLS}")
 # Tests of one stage hardly wait, and each worker needs 3 seconds of CPU time to import them all. What goes
 # over the whole project is left out.
 _OVER_ALL = ("charts", "docs", "examples", "explore", "hostile", "image", "monitoring", "real", "release")
@@ -59,7 +61,7 @@ def size(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test; the real API server is built on first use (5 minutes, with Go)."""
-    session.run(PYTHON, "-m", "pytest", *PARALLEL, "-m", "not tools", *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -67,7 +69,7 @@ def tools(session: nox.Session) -> None:
     """Run the tests against programs of others, such as Alertmanager; Go builds them on first use."""
     # One after the other: two builds at once take longer than a test may.
     session.run(PYTHON, "-m", "tests.support.tools")
-    session.run(PYTHON, "-m", "pytest", *TOOLS, "-m", "tools", "tests/real/tools", *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *TOOLS, _OF_TOOLS, *session.posargs)
 
 
 @nox.session(default=False)
@@ -79,7 +81,7 @@ def versions(session: nox.Session) -> None:
 @nox.session(default=False)
 def quick(session: nox.Session) -> None:
     """Run the tests of each stage and the laws, with few examples: half a minute."""
-    command = [PYTHON, "-m", "pytest", *QUICK, "-m", "not cluster and not tools and not heavy"]
+    command = [PYTHON, "-m", "pytest", *QUICK, "-m", "not cluster and not heavy"]
     session.run(*command, *session.posargs, env={"LAWS_PROFILE": "quick"})
 
 
@@ -87,13 +89,13 @@ def quick(session: nox.Session) -> None:
 def shuffled(session: nox.Session) -> None:
     """Run every test in a random order; `-- --shuffle SEED` repeats one."""
     seed = [] if "--shuffle" in session.posargs else ["--shuffle", str(SystemRandom().randrange(10**6))]
-    session.run(PYTHON, "-m", "pytest", *PARALLEL, "-m", "not tools", *seed, *session.posargs)
+    session.run(PYTHON, "-m", "pytest", *PARALLEL, *seed, *session.posargs)
 
 
 @nox.session(default=False)
 def searched(session: nox.Session) -> None:
     """Search the properties for new examples; a failing one stays in `.hypothesis/` and is tried first."""
-    command = [PYTHON, "-m", "pytest", *PARALLEL, "-m", "not cluster and not tools"]
+    command = [PYTHON, "-m", "pytest", *PARALLEL, "-m", "not cluster"]
     session.run(*command, *session.posargs, env={"LAWS_PROFILE": "random"})
 
 

@@ -12,8 +12,6 @@ from reconciler.features.notices.transports.sending import Http, NotSent
 from tests.features.notices.following import entries
 from tests.support.tools.running import RunningAlertmanager
 
-pytestmark = pytest.mark.tools
-
 TWO = WantedSilences(
     (("uid-a", "a", "Reboot"), ("uid-b", "b", "Reboot")), ours=frozenset({"uid-a", "uid-b", "uid-c"})
 )

@@ -10,8 +10,6 @@ import yaml
 
 from tests.monitoring.rules import Case, cases, spec, with_summaries_only
 
-pytestmark = pytest.mark.tools
-
 
 def promtool(program: Path, *arguments: str) -> tuple[int, str]:
     command = [str(program), *arguments]

@@ -11,7 +11,7 @@ from tests.monitoring.day import scraped
 from tests.monitoring.rules import spec
 from tests.real.tools.test_alerts import promtool
 
-pytestmark = [pytest.mark.tools, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 LATE = 'node="aks-spot-31415926-vmss000005"'
 WEB = 'node="aks-web-31415926-vmss000000",severity="critical"'

@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -14,8 +13,6 @@ from reconciler.features.metrics.catalogue import PREFIX
 from reconciler.features.metrics.metering import Meter
 from tests.features.metrics.everything import full
 from website.dashboard import dashboard
-
-pytestmark = pytest.mark.tools
 
 QUERIES = [target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", ())]
 VARIABLES = {"$__rate_interval": "5m", "$__range": "1h", "$node": ".*"}

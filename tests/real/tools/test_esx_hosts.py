@@ -17,7 +17,7 @@ from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.tools.vcsim import RunningVCenter
 
-pytestmark = [pytest.mark.tools, pytest.mark.heavy]
+pytestmark = pytest.mark.heavy
 
 ESX = "DC0_H0"
 NODES = [POOL.node_name(number) for number in range(3)]

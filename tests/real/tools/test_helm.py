@@ -17,8 +17,6 @@ from tests.real.manifests.schemas import keeps_its_schema
 from tests.real.tools.values import EVERYTHING
 from tests.support.tools.helm import Helm, Refused
 
-pytestmark = pytest.mark.tools
-
 Object = dict[str, Any]
 OF_HELM = {"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"}
 IMAGE = {"repository": "registry.example.com/team/node-maintenance-reconciler", "tag": "1.2.3"}

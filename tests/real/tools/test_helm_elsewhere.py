@@ -48,7 +48,6 @@ __all__ = [
     "test_the_reconciler_may_write_what_it_writes",
 ]
 
-pytestmark = pytest.mark.tools
 
 NAMESPACE, ACCOUNT = "ops", "drainer"
 

@@ -19,8 +19,6 @@ from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.tools.helm import Helm, Refused
 
-pytestmark = pytest.mark.tools
-
 NAMESPACE = "node-maintenance"
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 STAGGERED = {

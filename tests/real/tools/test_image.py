@@ -20,7 +20,7 @@ from tests.image.without_unused import modules
 from tests.support.tools.building import NoTool, find_environment
 
 # The first run installs the packages of each lock.
-pytestmark = [pytest.mark.tools, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.timeout(1200)
 
 ROOT = Path(__file__).parents[3]
 LOADED = "import ctypes, hashlib, lzma, socket, ssl, threading, uuid, zlib, zoneinfo"
@@ -183,7 +183,7 @@ def test_nothing_that_stays_imports_what_is_left_out(image: Image) -> None:
 def test_the_clients_do_their_work_without_what_is_left_out() -> None:
     """Their own tests find a module that is loaded by a request only."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.image.without_unused"]
-    command += ["-p", "no:cacheprovider", "-m", "not cluster and not tools and not heavy"]
+    command += ["-p", "no:cacheprovider", "-m", "not cluster and not heavy"]
     done = subprocess.run(
         [*command, *OF_CLIENTS], cwd=ROOT, check=False, capture_output=True, encoding="utf-8", timeout=900
     )

@@ -13,8 +13,6 @@ from tests.support.controlplane.server import ControlPlane
 from tests.support.tools.building import NoTool
 from tests.support.tools.operator_kinds import find_kinds
 
-pytestmark = pytest.mark.tools
-
 
 @pytest.fixture
 def operated(cluster: ControlPlane) -> ControlPlane:

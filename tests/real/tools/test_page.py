@@ -22,8 +22,6 @@ from tests.support.builders import NOW
 from tests.support.controlplane.processes import wait_for
 from tests.support.tools.chromium import Chromium, Tab
 
-pytestmark = pytest.mark.tools
-
 SETTINGS = "windows: [{name: nights, start: '22:00', end: '05:00'}]"
 LOOKS = [
     pytest.param((width, dark), id=f"{width}px, {'dark' if dark else 'light'}")

@@ -17,7 +17,7 @@ from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.workloads import budget
 from tests.support.tools.running import RunningPrometheus
 
-pytestmark = [pytest.mark.tools, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def honors_labels() -> bool:

@@ -6,14 +6,11 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
 import yaml
 
 from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
 from reconciler.features.metrics.metering import Meter
 from tests.features.metrics.everything import full
-
-pytestmark = pytest.mark.tools
 
 
 def check(promtool: Path, text: bytes) -> tuple[int, str]:

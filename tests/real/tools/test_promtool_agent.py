@@ -5,11 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from reconciler.sources.imds.agent.figures import Figures
-
-pytestmark = pytest.mark.tools
 
 
 def test_prometheus_has_nothing_to_say_about_its_metrics(promtool_program: Path) -> None:

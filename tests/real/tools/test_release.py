@@ -24,7 +24,7 @@ from release.version import version
 from tests.support.tools.building import OF_RELEASES, NoTool, find_environment
 from tests.support.tools.releasing import MAKE, PACK, write_manifest
 
-pytestmark = [pytest.mark.tools, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 

@@ -11,8 +11,6 @@ import pytest
 
 from tests.support.terminal import completes
 
-pytestmark = pytest.mark.tools
-
 
 def shell(name: str) -> str:
     """Return the path of a shell, installed where no tool may be missing; else skip the test."""

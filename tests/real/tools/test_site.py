@@ -16,8 +16,6 @@ from tests.monitoring.rules import Rule, rules
 from tests.support.tools.building import OF_DOCS, NoTool, find_environment
 from website.pages import BADGES, OUTSIDE
 
-pytestmark = pytest.mark.tools
-
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 # Each page's file, by its place on the site.

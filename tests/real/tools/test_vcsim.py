@@ -23,8 +23,6 @@ from tests.support.builders import minutes
 from tests.support.controlplane.processes import wait_for
 from tests.support.tools.vcsim import RunningVCenter
 
-pytestmark = pytest.mark.tools
-
 HOSTS = frozenset({"dc0_h0", "dc0_c0_h0", "dc0_c0_h1", "dc0_c0_h2"})
 
 

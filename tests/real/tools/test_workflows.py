@@ -5,10 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.tools
-
 ROOT = Path(__file__).parents[3]
 
 
