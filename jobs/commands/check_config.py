@@ -35,7 +35,7 @@ from reconciler.settings.warnings import warnings
 @click.option(
     "--permissions",
     is_flag=True,
-    help="Print only what the workflows need beyond k8s/base: patches of the admission policies, and Roles.",
+    help="Print only what the settings need beyond k8s/base: patches of the admission policies, and Roles.",
 )
 @options.cluster
 def command(config: SettingsSource, strict: bool, permissions: bool, target: Target) -> int:
@@ -89,7 +89,7 @@ def _account(target: Target, *, asked: bool) -> Account:
 
 
 def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iterator[str]:
-    """Yield what the workflows need and the cluster of the settings does not grant; a file has none."""
+    """Yield what the settings need and the cluster does not grant; settings in a file have no cluster."""
     grants = grants_of(settings)
     if isinstance(config, Path) or not grants.any:
         return

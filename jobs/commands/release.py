@@ -100,7 +100,7 @@ def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: b
         "--all",
         "everything",
         is_flag=True,
-        help="Release all nodes, to uninstall, with holds, requests, data of workflows and NodeMaintenances.",
+        help="Release all nodes, to uninstall, with holds, requests, data of profiles and NodeMaintenances.",
     ),
 )
 @click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")

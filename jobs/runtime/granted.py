@@ -87,9 +87,9 @@ def _of_policy(policy: _Policy, grants: Grants) -> Iterator[str]:
 
 def _of_leases(connection: Connection, account: Account, grants: Grants) -> Iterator[str]:
     wanted = [
-        (namespace, verb, name)
-        for namespace, names in grants.leases.items()
-        for verb, name in (("create", ""), *(("patch", name) for name in names[:_REVIEWS]))
+        (lease.namespace, verb, name)
+        for lease in grants.leases
+        for verb, name in (("create", ""), *(("patch", name) for name in lease.names[:_REVIEWS]))
     ]
     for namespace, verb, name in wanted:
         attributes = {"namespace": namespace, "verb": verb, "name": name}

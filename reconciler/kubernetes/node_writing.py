@@ -397,5 +397,5 @@ def _difference(node: Node, write: NodeWrite) -> str:
         return "someone cordoned it" if node.unschedulable else "someone uncordoned it"
     used = changed_for_checks(node, write)
     if used:
-        return f"someone changed {', '.join(used)}, which a check of its workflows read"
+        return f"someone changed {', '.join(used)}, which a check of its profiles read"
     return f"someone changed the keys of {write.own_prefix} on it"

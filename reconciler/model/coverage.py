@@ -24,12 +24,12 @@ class Coverage(Struct, frozen=True):
     """What settings guard of a cluster.
 
     `drains` are the kinds that drain a node, `conditions` the conditions, `sources` those that are enabled;
-    all three are empty for a file that has nothing but workflows (`only_workflows`). `managed` of `nodes`
+    all three are empty for a file of another program (`foreign`). `managed` of `nodes`
     nodes are managed.
     """
 
     mode: str
-    only_workflows: bool = False
+    foreign: bool = False
     drains: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()

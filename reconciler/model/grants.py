@@ -9,15 +9,23 @@ from msgspec import Struct, field
 from reconciler.model.keys import DEFAULT_PREFIX
 
 
+class LeaseGrant(Struct, frozen=True):
+    """Names of Leases in a namespace, and the name of the Role that allows them."""
+
+    role: str
+    namespace: str
+    names: tuple[str, ...]
+
+
 class Grants(Struct, frozen=True):
     """What to allow. `keys` are those without our prefix that are changed on nodes, by the policy's list.
 
-    `leases` are the names of Leases by their namespace, and `folders` those of `k8s` to apply.
+    `folders` are those of `k8s` to apply.
     """
 
     prefix: str = DEFAULT_PREFIX
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    leases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    leases: tuple[LeaseGrant, ...] = ()
     folders: tuple[str, ...] = ()
 
     @property

@@ -58,8 +58,8 @@ NODE_KEYS = (
     NodeKey("deadline", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("maintenance", Writer.PASS, with_case=True, kind=TAINT),
     NodeKey("power", Writer.PASS, with_case=True),
-    NodeKey("workflow_state", Writer.PASS, kind=LABEL),
-    NodeKey("workflow_data", Writer.PASS),
+    NodeKey("maintenance_state", Writer.PASS, kind=LABEL),
+    NodeKey("maintenance_data", Writer.PASS),
     NodeKey("said_before", Writer.COMMAND, with_case=True),
     NodeKey("hold", Writer.COMMAND, ends="reconciler resume NODE"),
     NodeKey("hold_of_many", Writer.COMMAND, ends="reconciler resume --all, or --pool"),
@@ -68,7 +68,7 @@ NODE_KEYS = (
     NodeKey("request", Writer.COMMAND, ends="reconciler request NODE --cancel"),
     NodeKey("imds", Writer.AGENT),
     NodeKey("ignore", Writer.HAND, kind=LABEL),
-    NodeKey("workflows", Writer.HAND, kind=LABEL),
+    NodeKey("maintenance_profile", Writer.HAND, kind=LABEL),
     NodeKey("log_details", Writer.HAND, kind=LABEL),
 )
 """Every key of ours that a node can have. `reconciler release` removes by this list, and names the rest."""
@@ -110,14 +110,14 @@ class OwnKeys:
     request = _key("request")
     """The annotation by which a person or a program requests maintenance."""
 
-    workflows = _key("maintenance-profile")
-    """The label by which a person selects the workflows of the node, joined by `--`."""
+    maintenance_profile = _key("maintenance-profile")
+    """The label by which a person selects the profiles of the settings for the node, joined by `--`."""
 
-    workflow_state = _key("maintenance-state")
-    """The label with the worst state of all workflows, on every managed node if there are any."""
+    maintenance_state = _key("maintenance-state")
+    """The label with the worst state of all profiles, on every managed node if the settings have any."""
 
-    workflow_data = _key("maintenance-data")
-    """The annotation with the data of workflows, in the form of maintenance-controller."""
+    maintenance_data = _key("maintenance-data")
+    """The annotation with the data of the profiles of the settings, in the form of maintenance-controller."""
 
     log_details = _key("maintenance-log-details")
     """The label by which a person asks for the answers of all checks in the log."""
@@ -180,7 +180,7 @@ class OwnKeys:
         return f"reconciler drain {node} --ignore-daemonsets{prefix}"
 
     def approve(self, node: str) -> str:
-        """Return the command by which a person approves the drain of a node, and its workflows."""
+        """Return the command by which a person approves the drain of a node, and its profiles."""
         config = " --config FILE" if self.prefix != DEFAULT_PREFIX else ""
         return f"reconciler approve {node}{config}"
 

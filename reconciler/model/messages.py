@@ -14,7 +14,7 @@ LONGEST = 2000
 """Characters of a text that a template makes. The rest is left out."""
 
 
-class WorkflowMessage(Struct, frozen=True):
+class ProfileMessage(Struct, frozen=True):
     """A message about one node, as the template of the instance made it.
 
     `id` is the same for the same message in every process. `at` is when a pass found that it is due (UTC).
@@ -43,10 +43,10 @@ class MailTo(Struct, frozen=True):
     password: Secret
 
 
-class SlackHook(Struct, frozen=True):
+class SlackWebhook(Struct, frozen=True):
     """A channel of Slack, by the URL of an incoming webhook."""
 
-    hook: Secret
+    url: Secret
     channel: str
 
 
@@ -66,4 +66,4 @@ class MessageReceiver(Struct, frozen=True):
 
     name: str
     type: str
-    to: MailTo | SlackHook | SlackThread
+    to: MailTo | SlackWebhook | SlackThread

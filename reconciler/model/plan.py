@@ -15,7 +15,7 @@ from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions, Kept, PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.messages import WorkflowMessage
+from reconciler.model.messages import ProfileMessage
 from reconciler.model.outcome import (
     CORDON,
     DRAIN,
@@ -279,7 +279,7 @@ class Actions(Struct, frozen=True):
     `pending` are notices about facts that the record had before this pass, or that `write` takes out of it
     because the case ends: such a write follows them. `notices` are sent after `write`, and `noted` then
     records that both were sent. `tasks` are performed at the place of their kind, before or after `write`.
-    `messages` of workflows are kept for delivery before `write`, which has the time. `undone` is what did not
+    `messages` of profiles are kept for delivery before `write`, which has the time. `undone` is what did not
     stay of the same write in earlier passes. `spaced`: the ledger has to note the start of the node before
     `write`.
     """
@@ -292,7 +292,7 @@ class Actions(Struct, frozen=True):
     publications: tuple[Publication, ...] = ()
     pending: tuple[Notice, ...] = ()
     noted: NodeWrite | None = None
-    messages: tuple[WorkflowMessage, ...] = ()
+    messages: tuple[ProfileMessage, ...] = ()
     undone: Undone | None = None
     spaced: bool = False
 
@@ -480,7 +480,7 @@ class SourceState(Struct, frozen=True):
 
 
 class ProfileNodes(Struct, frozen=True):
-    """How many managed nodes have a workflow in a state; `state` is None where it can't be read."""
+    """How many managed nodes have a profile of the settings in a state, None where that can't be read."""
 
     profile: str
     state: State | None
@@ -510,7 +510,7 @@ class Plan(Struct, frozen=True):
     what could not be read because a permission is missing. `uids` are those of all nodes that exist. `labels`
     are those of the nodes in the plan, as far as the settings use them. `fleet` are all nodes that exist.
     `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
-    `profiles` counts the nodes of each workflow of the settings by their states. `disagreement` is what the
+    `profiles` counts the nodes of each profile of the settings by their states. `disagreement` is what the
     clocks of the API servers disagree about: then `now` is the time of the slowest one that counts. `holds`
     are those of people for all nodes, or for a pool.
     """

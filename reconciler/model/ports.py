@@ -20,7 +20,7 @@ from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import Late
 from reconciler.model.instructions import PersonHold
 from reconciler.model.machine import Machine, MachineRef, MachineWriter
-from reconciler.model.messages import WorkflowMessage
+from reconciler.model.messages import ProfileMessage
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
@@ -202,9 +202,9 @@ class EndedCases(Protocol):
 
 
 class Outbox(Protocol):
-    """Keeps the messages of workflows until they are sent."""
+    """Keeps the messages of profiles until they are sent."""
 
-    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+    def keep(self, messages: Sequence[ProfileMessage]) -> None:
         """Keep them, and return once they survive a kill, or after a few seconds. Raises nothing.
 
         One that was kept before, or sent, is not kept again.
@@ -450,7 +450,7 @@ class Outside(Struct, frozen=True, kw_only=True):
 class WritableOutside(Outside, frozen=True, kw_only=True):
     """What a pass reads and changes: every writer checks the lock first.
 
-    `ended` gets the cases that end, `outbox` the messages of workflows. None: nobody keeps them. Writes of
+    `ended` gets the cases that end, `outbox` the messages of profiles. None: nobody keeps them. Writes of
     different nodes go through `side_by_side`.
     """
 

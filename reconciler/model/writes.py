@@ -103,8 +103,8 @@ class NodeWrite(Struct, frozen=True):
     """One patch of one node, with the state of the node that it was decided for.
 
     It names only keys under our own prefix, labels of adopted tools, annotations that features show, and what
-    the triggers of workflows change. A value of None removes the key; `unschedulable` None changes nothing.
-    `seen_by_checks` are the labels and annotations of others that the checks of workflows read, with None for
+    the triggers of profiles change. A value of None removes the key; `unschedulable` None changes nothing.
+    `seen_by_checks` are the labels and annotations of others that the checks of profiles read, with None for
     a key that the node did not have. `copied` are those of ours that are about another node, which
     `seen_own` does not have.
     """
@@ -152,7 +152,7 @@ class NodeWrite(Struct, frozen=True):
     def expected(self) -> Mapping[str, str | None]:
         """The labels and annotations, named as in `changes`, that have to be as they were seen.
 
-        They are ours, the labels that it changes, and those that checks of workflows read; None for one that
+        They are ours, the labels that it changes, and those that checks of profiles read; None for one that
         the node did not have. A write depends on them, on the UID and on the cordon, and on nothing else.
         """
         absent = dict.fromkeys((*self.keys.texts, *(f"label:{key}" for key in self.labels)))
@@ -168,7 +168,7 @@ class NodeWrite(Struct, frozen=True):
         Other labels and annotations of ours only show something.
         """
         keys = self.keys
-        kept = {CORDON, LISTS, f"annotation:{keys.record}", f"annotation:{keys.workflow_data}"}
+        kept = {CORDON, LISTS, f"annotation:{keys.record}", f"annotation:{keys.maintenance_data}"}
         kept.add(f"label:{keys.record_kept}")
         return self.changes & (kept | {f"label:{key}" for key in self.labels_of_triggers})
 
@@ -185,7 +185,7 @@ class NodeWrite(Struct, frozen=True):
 
     @property
     def labels_of_triggers(self) -> frozenset[str]:
-        """The labels that a workflow is to change: without them its step has not happened."""
+        """The labels that a profile is to change: without them its step has not happened."""
         return frozenset(key for key in self.labels if not self.keys.owns(key) and key != MECHANIC_LABEL)
 
     @property
@@ -482,7 +482,7 @@ def _has_lists(node: Node, write: NodeWrite) -> bool:
 
 _NONE = keys_of("")
 _INSTRUCTIONS = (_NONE.hold, _NONE.hold_of_many, _NONE.defer, _NONE.approved)
-_SIGNS = (_NONE.record, _NONE.workflow_state, *_INSTRUCTIONS)
+_SIGNS = (_NONE.record, _NONE.maintenance_state, *_INSTRUCTIONS)
 
 NAMES = frozenset(key.removeprefix("/") for key in _SIGNS)
 """The names of the keys that show a prefix, for `Wanted`."""
@@ -495,7 +495,9 @@ def other_prefixes(node: Node, prefix: str) -> tuple[str, ...]:
     node, or an instruction with its giver.
     """
     found = {
-        key.removesuffix(_NONE.workflow_state) for key in node.labels if key.endswith(_NONE.workflow_state)
+        key.removesuffix(_NONE.maintenance_state)
+        for key in node.labels
+        if key.endswith(_NONE.maintenance_state)
     }
     for key, text in node.annotations.items():
         place, slash, name = key.rpartition("/")

@@ -64,12 +64,12 @@ def coverage_of(settings: Settings, nodes: Iterable[Counted]) -> Coverage:
     every = Selected("nodeSelector", limits.text(str(settings.node_selector), _LONGEST))
     covered = Coverage(
         settings.mode.value,
-        only_workflows=settings.only_workflows,
+        foreign=settings.origin.foreign,
         selected=(every, *selected)[:_MOST],
         managed=sum(count for labels, count in nodes if settings.manages(labels)),
         nodes=sum(count for _, count in nodes),
     )
-    if settings.only_workflows:
+    if settings.origin.foreign:
         return covered
     policies = settings.policies({})
     meant = {kind: policies[kind, ""] for kind in Kind}
@@ -119,7 +119,7 @@ def losses(before: Coverage, after: Coverage) -> Iterator[KeyWarning]:
             yield KeyWarning(
                 was.key, f"is gone, and {count_of(was.nodes, 'node')} had it", "add it again, if not meant"
             )
-    if before.only_workflows or after.only_workflows:
+    if before.foreign or after.foreign:
         # A file of maintenance-controller says nothing about events.
         return
     if before.mode == Mode.ENFORCE and after.mode != Mode.ENFORCE:

@@ -51,7 +51,7 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
         yield ""
         yield "Permissions beyond k8s/base (--permissions prints them as YAML)"
         yield from grants_as_words(grants)
-    if settings.only_workflows:
+    if settings.origin.foreign:
         return
     yield ""
     yield "Events"

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from reconciler.model.grants import Account, Grants
+from reconciler.model.grants import Account, Grants, LeaseGrant
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.settings.schema import Settings
 
 _KINDS = ("Labels", "Annotations", "Taints", "Finalizers")
 """The lists of the admission policy, in its order: the variables 1 to 4."""
 
-_NAME = "node-maintenance-workflows"
-
 
 def grants_of(settings: Settings) -> Grants:
     """Return what all sections of features need. The prefix counts for all of the settings."""
     keys: defaultdict[str, set[str]] = defaultdict(set)
-    leases: defaultdict[str, set[str]] = defaultdict(set)
+    leases: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     folders: set[str] = set()
     for section in settings.of_features:
         needed = section.grants(settings)
         folders.update(needed.folders)
         for kind, names in needed.keys.items():
             keys[kind].update(names)
-        for namespace, names in needed.leases.items():
-            leases[namespace].update(names)
+        for lease in needed.leases:
+            leases[lease.namespace, lease.role].update(lease.names)
     return Grants(
         settings.keys.prefix,
         {kind: tuple(sorted(keys[kind])) for kind in _KINDS if keys[kind]},
-        {namespace: tuple(sorted(names)) for namespace, names in sorted(leases.items())},
+        tuple(
+            LeaseGrant(role, namespace, tuple(sorted(names)))
+            for (namespace, role), names in sorted(leases.items())
+        ),
         tuple(sorted(folders)),
     )
 
@@ -41,8 +42,8 @@ def grants_as_words(grants: Grants) -> Iterator[str]:
         yield f"  The prefix {grants.prefix} in the admission policies."
     for kind, keys in grants.keys.items():
         yield f"  {kind} that triggers change on nodes, in the admission policy: {', '.join(keys)}."
-    for namespace, names in grants.leases.items():
-        yield f"  A Role for Leases in the namespace {namespace}: {', '.join(names)}."
+    for lease in grants.leases:
+        yield f"  A Role for Leases in the namespace {lease.namespace}: {', '.join(lease.names)}."
     for folder in grants.folders:
         yield f"  {folder}."
 
@@ -86,17 +87,17 @@ def _list(keys: tuple[str, ...]) -> str:
 
 
 def _roles(grants: Grants, account: Account) -> Iterator[str]:
-    for namespace, names in grants.leases.items():
+    for lease in grants.leases:
         yield f"""\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  name: {_NAME}
-  namespace: {namespace}
+  name: {lease.role}
+  namespace: {lease.namespace}
 rules:
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{", ".join(names)}]
+  resourceNames: [{", ".join(lease.names)}]
   verbs: [get, patch]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -105,12 +106,12 @@ rules:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  name: {_NAME}
-  namespace: {namespace}
+  name: {lease.role}
+  namespace: {lease.namespace}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: {_NAME}
+  name: {lease.role}
 subjects:
 - kind: ServiceAccount
   name: {account.name}

@@ -1,6 +1,6 @@
 """A profile: three states, and the steps between them. It has the form of maintenance-controller's profiles.
 
-The profile of platform events is a file of the package in this form, and workflows are written by people.
+The profile of platform events is a file of the package in this form. Features have profiles of people.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _with_transitions(rules: Any, after: str) -> Any:
 
 
 class ProfileSettings(LooseSection):
-    """A workflow: three states, and the steps between them."""
+    """A profile: three states, and the steps between them."""
 
     name: ProfileName = Field(description="The name in the label.")
     operational: StateSettings = Field(default_factory=StateSettings, description="The node is in service.")

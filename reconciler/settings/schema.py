@@ -408,11 +408,6 @@ class Settings(Section):
         return self._origin.rejected
 
     @property
-    def only_workflows(self) -> bool:
-        """Whether the file is one of another program, which brings nothing but its workflows."""
-        return self._origin.foreign
-
-    @property
     def idle(self) -> str:
         """Why a file of another program never does anything, with the key of its section; else empty."""
         forms = ((part, part.form) for part in self.of_features if part.form and self._origin.foreign)

@@ -239,5 +239,5 @@ def _drain(settings: Settings) -> Iterator[KeyWarning]:
 def _sources(settings: Settings) -> Iterator[KeyWarning]:
     enabled = any(section.enabled for _, section in settings.sources)
     enabled = enabled or any(section.sees(settings) for section in settings.of_features)
-    if not enabled and not settings.conditions and not settings.only_workflows:
+    if not enabled and not settings.conditions and not settings.origin.foreign:
         yield KeyWarning("sources", "none is enabled: no maintenance is ever seen", "enable one of them")

@@ -88,10 +88,10 @@ def _end_workflows(play: Play) -> None:
     if begun and not play.settings.profile_names:
         play.set_line(PLAIN)
     for node in begun:
-        text = node.annotations.get(KEYS.workflow_data)
+        text = node.annotations.get(KEYS.maintenance_data)
         if text is not None and not is_readable(node):
-            play.cluster.annotate(node.name, KEYS.workflow_data, None)
-        play.cluster.label(node.name, KEYS.workflows, "first--second")
+            play.cluster.annotate(node.name, KEYS.maintenance_data, None)
+        play.cluster.label(node.name, KEYS.maintenance_profile, "first--second")
         if _is_left_over(node):
             play.release(node.name)
         elif _claims(node) and not node.unschedulable:
@@ -109,8 +109,8 @@ def release_left_over(play: Play) -> None:
     The settings have lost the state of a profile, or the node was drained for one that is operational.
     """
     for plan in play.looked().nodes:
-        if any(KEYS.workflow_data in hold.reason for hold in plan.holds):
-            play.cluster.annotate(plan.node, KEYS.workflow_data, None)
+        if any(KEYS.maintenance_data in hold.reason for hold in plan.holds):
+            play.cluster.annotate(plan.node, KEYS.maintenance_data, None)
             play.settle()
     for plan in play.looked().nodes:
         if any(hold.code == WORKFLOW_GONE.code for hold in plan.holds):

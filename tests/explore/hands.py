@@ -320,21 +320,21 @@ def work_done(play: Play, name: str, value: str) -> None:
 @move("workflow", 4, values=("first--second", "first", "second", "second--first", "", "other--first"))
 def workflow_label(play: Play, name: str, value: str) -> None:
     """Select the profiles of a node."""
-    play.cluster.label(name, KEYS.workflows, value or None)
+    play.cluster.label(name, KEYS.maintenance_profile, value or None)
 
 
 @move("workflow", 1, values=("", "{", "[]", '{"Profiles":{"first":{"Current":"strange"}}}'))
 def workflow_data(play: Play, name: str, value: str) -> None:
     """Remove the data of the workflows, or break them."""
-    if value or KEYS.workflow_data in play.cluster.nodes[name].annotations:
+    if value or KEYS.maintenance_data in play.cluster.nodes[name].annotations:
         play.laws.shared.ends(play.cluster.nodes[name])
-        play.cluster.annotate(name, KEYS.workflow_data, value or None)
+        play.cluster.annotate(name, KEYS.maintenance_data, value or None)
 
 
 @move("workflow", 1, values=("", "in-maintenance", "nonsense"))
 def workflow_state_label(play: Play, name: str, value: str) -> None:
     """Change the label that shows the state of the workflows."""
-    play.cluster.label(name, KEYS.workflow_state, value or None)
+    play.cluster.label(name, KEYS.maintenance_state, value or None)
 
 
 _NAME = "vet.example.com"

@@ -307,9 +307,9 @@ class Laws:
         cluster = self.world.cluster
         self.checked["calm"] += 1
         for name, node in cluster.nodes.items():
-            stays = [KEYS.imds, KEYS.workflows, KEYS.workflow_state, KEYS.workflow_data]
+            stays = [KEYS.imds, KEYS.maintenance_profile, KEYS.maintenance_state, KEYS.maintenance_data]
             # The UID says whose data the workflows have left.
-            stays += [KEYS.uid] if KEYS.workflow_data in node.annotations else []
+            stays += [KEYS.uid] if KEYS.maintenance_data in node.annotations else []
             left = [key for key in (*node.labels, *node.annotations) if KEYS.owns(key) and key not in stays]
             if self.shared.works(node):
                 raise Broken("calm", f"{name} is still in a workflow: {node.annotations}")

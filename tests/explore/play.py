@@ -406,7 +406,7 @@ class Play:
             node = replace(node, provider_id=f"aws:///eu-west-1a/i-{number:017x}")
         elif self.scene.provider != "aks":
             node = builders.on_vm(node, number)
-        labels = {**node.labels, ZONE_LABEL: zone, "zone": zone, KEYS.workflows: "first--second"}
+        labels = {**node.labels, ZONE_LABEL: zone, "zone": zone, KEYS.maintenance_profile: "first--second"}
         detector = (no_event(),) if self.scene.cloud == "azure" else ()
         conditions = (*node.conditions, *detector)
         self.cluster.add_node(replace(node, labels=labels, conditions=conditions))

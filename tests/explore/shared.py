@@ -49,7 +49,7 @@ class Shared:
         self._counts["19"] += bool(states)
         # A profile that the node does not have any more goes on with nothing, so none waits for it. It may
         # come back while another one is at work.
-        selected = workflows_of(PROFILES.of(policy)).selected(node.labels.get(KEYS.workflows, ""))
+        selected = workflows_of(PROFILES.of(policy)).selected(node.labels.get(KEYS.maintenance_profile, ""))
         at_work = [name for name in inside if name in (*selected, "default")]
         before = self._inside.get(node.uid, set())
         if len(at_work) > 1 and not before.issuperset(at_work):
@@ -91,7 +91,7 @@ def _claiming(node: Node) -> tuple[str, ...]:
 
 def _states(node: Node) -> dict[str, str] | None:
     """Return the state of each profile that the node shows, None if nobody can read it."""
-    text = node.annotations.get(KEYS.workflow_data)
+    text = node.annotations.get(KEYS.maintenance_data)
     if text is None:
         return {}
     try:

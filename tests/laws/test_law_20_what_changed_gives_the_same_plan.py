@@ -165,13 +165,13 @@ def _change(world: World, change: tuple[str, str, Any]) -> None:
         case "label":
             world.cluster.label(name, "example.com/reboot", value)
         case "profiles":
-            world.cluster.label(name, keys_of(builders.PREFIX).workflows, value)
+            world.cluster.label(name, keys_of(builders.PREFIX).maintenance_profile, value)
         case "condition":
             world.cluster.set_condition(name, builders.condition("Bad", value))
         case "cordon":
             world.cluster.cordon(name, on=value)
         case "data":
-            world.cluster.annotate(name, keys_of(builders.PREFIX).workflow_data, value)
+            world.cluster.annotate(name, keys_of(builders.PREFIX).maintenance_data, value)
         case "hold":
             world.cluster.annotate(name, keys_of(builders.PREFIX).hold, value)
         case "upgrade":
@@ -295,7 +295,7 @@ def test_an_upgrade_is_seen_on_a_node_of_the_pool_that_was_not_reported() -> Non
     world = world_of(builders.node(name, pool="np", conditions=(builders.quiet(),)) for name in ("n0", "n1"))
     # There is no workflow for n1.
     policy = builders.settings(WORKFLOWS.replace("name: default", "name: first"))
-    world.cluster.label("n0", keys_of(builders.PREFIX).workflows, "first")
+    world.cluster.label("n0", keys_of(builders.PREFIX).maintenance_profile, "first")
     for _ in range(4):
         plan, _ = look(world, policy)
     assert [node.node for node in plan.nodes] == ["n0"]

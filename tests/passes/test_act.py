@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.errors import ClusterError, Conflict, Forbidden, LockLost, NotFound, Unreachable
 from reconciler.model.instructions import PersonHold, Word, hold_text
-from reconciler.model.messages import WorkflowMessage
+from reconciler.model.messages import ProfileMessage
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Actions, NodePlan, Plan, Transition, outcome_name
 from reconciler.model.record import Cordon, DrainRecord, State, from_annotation
@@ -376,7 +376,7 @@ class _Outbox:
         self.world, self.error = world, error
         self.kept: list[tuple[str, bool]] = []
 
-    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+    def keep(self, messages: Sequence[ProfileMessage]) -> None:
         if self.error is not None:
             raise self.error
         self.kept += [(one.id, self.world.cluster.nodes["a"].unschedulable) for one in messages]
@@ -388,7 +388,7 @@ def test_a_message_is_kept_before_its_node_is_written_and_a_failure_stops_nothin
 ) -> None:
     world = _asking("a")
     plan = rehearse(world.outside, builders.settings(TWO), world.now)
-    message = WorkflowMessage("id", "tell", "a", NOW, "text")
+    message = ProfileMessage("id", "tell", "a", NOW, "text")
     (node,) = plan.nodes
     plan = replace(plan, nodes=(replace(node, todo=replace(node.todo, messages=(message,))),))
     outbox = _Outbox(world, error)

@@ -273,7 +273,7 @@ def approve(given: CommonOptions, until: str | None, reason: str, cancel: bool) 
         settings = scene.settings
         asks = "approved" in settings.profile_checks if scene.known else None
         approve = partial(instruct.approved, word=word, prefix=scene.prefix, known=scene.known)
-        has_data = keys_of(scene.prefix).workflow_data
+        has_data = keys_of(scene.prefix).maintenance_data
 
         def approved(node: Node) -> InstructionResult:
             workflows = named and (has_data in node.annotations if asks is None else asks)

@@ -15,7 +15,7 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.templates import TemplateFailed, rendered
 from reconciler.features.notices.wording import Part, in_local_time, parts_of, title_of
 from reconciler.model import limits
-from reconciler.model.messages import WorkflowMessage
+from reconciler.model.messages import ProfileMessage
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.values import replace
 from reconciler.report import safe
@@ -265,7 +265,7 @@ def _dated(entry: Notify, message: Message, now: datetime, zone: tzinfo) -> Mess
     return replace(message, text=f"{message.text}{late}", anyone=anyone)
 
 
-def letter_of(message: WorkflowMessage, dropped: int) -> Delivery:
+def letter_of(message: ProfileMessage, dropped: int) -> Delivery:
     """Return the delivery of a message of a workflow, after so many that were left out."""
     body = "\n".join((safe.lines(message.text), *([_left_out(dropped)] if dropped else [])))
     return Delivery(receiver_of(message.instance), (), safe.line(message.title), (), body=body)

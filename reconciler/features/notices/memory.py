@@ -17,7 +17,7 @@ from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request, c
 from reconciler.model import limits
 from reconciler.model.case_outcome import InTime
 from reconciler.model.errors import NotFound
-from reconciler.model.messages import WorkflowMessage
+from reconciler.model.messages import ProfileMessage
 from reconciler.model.moments import shifted
 from reconciler.model.moments import to_text as moment_text
 from reconciler.model.values import Flat, Names, UnixMoment, decoded, encoded, parsed, replace
@@ -168,7 +168,7 @@ class Memory(Struct, frozen=True):
         default_factory=dict
     )
     week: Week | None = None
-    workflow: Annotated[tuple[WorkflowMessage, ...], Meta(max_length=WORKFLOW_PENDING)] = ()
+    workflow: Annotated[tuple[ProfileMessage, ...], Meta(max_length=WORKFLOW_PENDING)] = ()
     workflow_sent: Annotated[tuple[str, ...], Meta(max_length=WORKFLOW_SENT)] = ()
 
     def receiver(self, name: str) -> Receiver:
@@ -247,7 +247,7 @@ def is_workflow(receiver: str) -> bool:
     return receiver.startswith(_WORKFLOW)
 
 
-def added(memory: Memory, messages: Iterable[WorkflowMessage]) -> Memory:
+def added(memory: Memory, messages: Iterable[ProfileMessage]) -> Memory:
     """Return the memory with these messages, without those that it knows; it keeps the newest ones."""
     known = {*memory.workflow_sent, *(one.id for one in memory.workflow)}
     fresh = {message.id: message for message in messages if message.id not in known}
@@ -257,7 +257,7 @@ def added(memory: Memory, messages: Iterable[WorkflowMessage]) -> Memory:
     return _dropped(replace(memory, workflow=waiting), waiting[:-WORKFLOW_PENDING])
 
 
-def messages_sent(memory: Memory, messages: Sequence[WorkflowMessage]) -> Memory:
+def messages_sent(memory: Memory, messages: Sequence[ProfileMessage]) -> Memory:
     """Return the memory after messages to one instance were sent."""
     ids = {message.id for message in messages}
     waiting = tuple(message for message in memory.workflow if message.id not in ids)
@@ -279,7 +279,7 @@ def still_wanted(memory: Memory, instances: Collection[str], now: datetime) -> M
     return _dropped(replace(memory, receivers=receivers, workflow=kept), old)
 
 
-def _dropped(memory: Memory, left_out: tuple[WorkflowMessage, ...]) -> Memory:
+def _dropped(memory: Memory, left_out: tuple[ProfileMessage, ...]) -> Memory:
     """Return the memory without these messages; each counts as dropped."""
     ids = {one.id for one in left_out}
     after = replace(memory, workflow=tuple(one for one in memory.workflow if one.id not in ids))

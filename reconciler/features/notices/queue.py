@@ -28,7 +28,7 @@ from reconciler.features.notices.receivers import (
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.sending import NotSent
 from reconciler.model.errors import ClusterError, LockLost, NoThread
-from reconciler.model.messages import MessageReceiver, WorkflowMessage
+from reconciler.model.messages import MessageReceiver, ProfileMessage
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, NoticeType, Plan
@@ -81,7 +81,7 @@ class NoticeQueue:
         self._changed = threading.Condition()
         self._memory: Memory | None = None
         self._saved = _Saving()
-        self._early: tuple[WorkflowMessage, ...] = ()
+        self._early: tuple[ProfileMessage, ...] = ()
         self._entries: tuple[Notify, ...] = ()
         self._instances: tuple[MessageReceiver, ...] = ()
         self._receivers: dict[str, Receiver] = {}
@@ -108,7 +108,7 @@ class NoticeQueue:
                     # No pass fails because of its notices.
                     log.warning("notices wait for the next pass: %s", error)
 
-    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+    def keep(self, messages: Sequence[ProfileMessage]) -> None:
         """Keep messages of workflows, and return once they survive a kill, or after `KEEP_PATIENCE`.
 
         Until the memory can be read, they are kept in this process.

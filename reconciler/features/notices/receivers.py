@@ -22,7 +22,7 @@ from reconciler.features.notices.owners import ForOwners, Namespace, for_owners
 from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences, look_again, wanted_silences
 from reconciler.features.notices.transports.sending import NotSent, Transport
-from reconciler.model.messages import MessageReceiver, WorkflowMessage
+from reconciler.model.messages import MessageReceiver, ProfileMessage
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Notice, Plan
@@ -203,7 +203,7 @@ class Instance:
             return Work()
         return Work(partial(self._send, waiting[:_MOST_AT_ONCE], memory.receiver(self.name).dropped))
 
-    def _send(self, messages: Sequence[WorkflowMessage], dropped: int) -> SendResult:
+    def _send(self, messages: Sequence[ProfileMessage], dropped: int) -> SendResult:
         """Send messages until one fails or they take too long."""
         ends = shifted(self._around.clock.now(), _BATCH)
         for count, message in enumerate(messages):

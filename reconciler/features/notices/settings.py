@@ -487,7 +487,7 @@ class _Notify(FeatureSection[tuple[Notify, ...]], frozen=True, kw_only=True):
                 where = f"notify[{index}] ({entry.name}).to.namespaceLabel"
                 message = "finds nobody: a label can't have a mail address"
                 yield KeyWarning(where, message, "use namespaceAnnotation")
-            if not settings.only_workflows and settings.mode is Mode.OBSERVE:
+            if not settings.origin.foreign and settings.mode is Mode.OBSERVE:
                 where = f"notify[{index}] ({entry.name})"
                 yield KeyWarning(where, "gets nothing in mode Observe", "set another mode")
 

@@ -18,7 +18,7 @@ from reconciler.features.workflows.trigger_types import (
     AlterTaint,
     Draining,
 )
-from reconciler.model.grants import Grants
+from reconciler.model.grants import Grants, LeaseGrant
 from reconciler.model.record import State
 from reconciler.settings.loose import LooseSection
 from reconciler.settings.mistakes import KeyWarning, Path, spelt
@@ -29,7 +29,7 @@ _NO_KEY = ("is ignored: there is no such key", "remove it, or correct its name")
 
 def explained(workflows: WorkflowSettings, settings: Settings) -> Iterator[str]:
     """Yield what the workflows of the settings do, one line each."""
-    key = settings.keys.names.workflows
+    key = settings.keys.names.maintenance_profile
     names = ", ".join(profile.name for profile in workflows.profiles)
     yield f"  The label {key} of a node selects some of these, joined by --: {names}."
     if workflows.intervals.requeue is not None:
@@ -45,13 +45,13 @@ def explained(workflows: WorkflowSettings, settings: Settings) -> Iterator[str]:
         where = f"in {', '.join(states)}" if states else "in no state of a profile"
         times = notification.schedule.settings.times
         yield f"  Notification {notification.name} ({notification.type}): {times}, {where}."
-    if settings.only_workflows:
+    if settings.origin.foreign:
         yield "  The file was written for maintenance-controller, so nothing else happens."
 
 
 def warnings(workflows: WorkflowSettings, settings: Settings) -> Iterator[KeyWarning]:
     """Yield what a person should check in the workflows of the settings, with its path in the file."""
-    outer: Path = () if settings.only_workflows else ("profiles",)
+    outer: Path = () if settings.origin.foreign else ("profiles",)
     for place, instance in enumerate(workflows.instances.notify):
         here = (*outer, "instances", "notify", place)
         config = (*here, "config")
@@ -90,7 +90,7 @@ def warnings(workflows: WorkflowSettings, settings: Settings) -> Iterator[KeyWar
             message = f"is another text than that on line {line}, which YAML reads as a number or a boolean"
             what = "write it in quotes, if that text is meant"
         yield KeyWarning(spelt(scalar.path), message, what, line)
-    if settings.only_workflows and (nothing := idle(workflows)):
+    if settings.origin.foreign and (nothing := idle(workflows)):
         yield KeyWarning("profiles", nothing, "add profiles, or see docs/migrating.md#esx-and-kubernikus")
     for path, (message, change) in _ignored(workflows, outer):
         yield KeyWarning(spelt(path), message, change)
@@ -113,6 +113,10 @@ def _ignored(section: BaseModel, path: Path) -> Iterator[tuple[Path, tuple[str, 
             for place, entry in enumerate(value):
                 if isinstance(entry, BaseModel):
                     yield from _ignored(entry, (*here, place))
+
+
+_ROLE = "node-maintenance-workflows"
+"""The name of the Role for the Leases of workflows."""
 
 
 def grants(workflows: WorkflowSettings, prefix: str) -> Grants:
@@ -142,6 +146,6 @@ def grants(workflows: WorkflowSettings, prefix: str) -> Grants:
                 leases.setdefault(thread.lease_namespace, []).append(thread.lease_name)
     return Grants(
         keys={kind: tuple(names) for kind, names in keys.items()},
-        leases={namespace: tuple(names) for namespace, names in leases.items()},
+        leases=tuple(LeaseGrant(_ROLE, namespace, tuple(names)) for namespace, names in leases.items()),
         folders=tuple(folders),
     )

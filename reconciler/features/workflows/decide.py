@@ -115,14 +115,14 @@ class NodeWorkflows(Decider):
         if member.problem:
             return _unreadable(node, member.problem, context)
         given = self._input(node, situation, context)
-        label = node.read.labels.get(context.keys.workflows, "")
+        label = node.read.labels.get(context.keys.maintenance_profile, "")
         data = maintained(member.data, label, self._workflows, given)
         given = replace(given, data=data)
         step = _step(node, given, member.profiles, self._workflows, context)
-        if step.data != member.data or context.keys.workflow_data not in node.read.annotations:
+        if step.data != member.data or context.keys.maintenance_data not in node.read.annotations:
             text = to_annotation(step.data)
-            if text != node.read.annotations.get(context.keys.workflow_data):
-                step = replace(step, annotations={context.keys.workflow_data: text})
+            if text != node.read.annotations.get(context.keys.maintenance_data):
+                step = replace(step, annotations={context.keys.maintenance_data: text})
         needs = self._workflows.needs
         return replace(step, used=used_keys(node.read, needs.labels, needs.annotations))
 
@@ -155,7 +155,7 @@ class NodeWorkflows(Decider):
             members=self._members.all,
             read=self._members.read,
             in_maintenance_here=here,
-            platform=None if context.settings.only_workflows else situation,
+            platform=None if context.settings.origin.foreign else situation,
             silent=silent,
             keys=context.keys,
         )
@@ -214,7 +214,7 @@ def _step(
             tasks=(*map(TakeLease, ran.takes), *work.tasks),
             messages=told.messages,
         ),
-        shown_by=context.keys.workflow_state if context.settings.keys.state_label else "",
+        shown_by=context.keys.maintenance_state if context.settings.keys.state_label else "",
         of_features={NAME: WorkflowReports(ran.reports, told.next)},
     )
 
@@ -229,7 +229,7 @@ def _order_of(node: NodeFacts, ran: Ran, context: PassContext) -> DrainOrder | N
 
 
 def _unreadable(node: NodeFacts, problem: str, context: PassContext) -> WorkflowStep:
-    key = context.keys.workflow_data
+    key = context.keys.maintenance_data
     reason = f"the annotation {key} is not changed: {problem}; {_begin_again(node, context)}"
     hold = WORKFLOW_DATA_READABLE.on(node.name, reason)
     # It may be in maintenance for one of its workflows.
@@ -291,7 +291,7 @@ def _uncordoned(
     if node.read.unschedulable or work.node.unschedulable or not waiting or drain is None or cordon is None:
         return ()
     profiles, until = ", ".join(claim.name for claim in waiting), None
-    if context.settings.only_workflows:
+    if context.settings.origin.foreign:
         pause = FIRST_PAUSE * 2 ** min(max(drain.drain.attempt - 1, 0), _DOUBLED)
         until = shifted(max(cordon.since, drain.drain.since), pause)
     again = f"; it is cordoned again at {to_text(until)}" if until is not None else ""
@@ -314,12 +314,12 @@ def _cordoned_again(work: Worked, context: PassContext) -> Worked:
 def _gone(
     node: NodeFacts, record: Record | None, workflows: Workflows, context: PassContext
 ) -> Iterator[Hold]:
-    selected = set(workflows.selected(node.read.labels.get(context.keys.workflows, "")))
+    selected = set(workflows.selected(node.read.labels.get(context.keys.maintenance_profile, "")))
     for name in record.workflows if record is not None else ():
         if name not in selected:
             reason = (
                 f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
-                f"label {context.keys.workflows} again; or {_undo(node, context)}"
+                f"label {context.keys.maintenance_profile} again; or {_undo(node, context)}"
             )
             yield WORKFLOW_GONE.on(node.name, reason)
 
@@ -358,7 +358,7 @@ def _unknown_states(
 
 def _unknown_names(node: NodeFacts, workflows: Workflows, context: PassContext) -> Iterator[Hold]:
     """Yield a hold for each name in the node's label that is no profile: such a node only looks healthy."""
-    key = context.keys.workflows
+    key = context.keys.maintenance_profile
     label = node.read.labels.get(key, "")
     for name in workflows.unknown(label):
         close = difflib.get_close_matches(name, set(workflows.by_name) - {DEFAULT_PROFILE}, n=1)
@@ -374,7 +374,7 @@ def _unknown_names(node: NodeFacts, workflows: Workflows, context: PassContext) 
 
 
 def _begin_again(node: NodeFacts, context: PassContext) -> str:
-    remove = f"kubectl annotate node {node.name} {context.keys.workflow_data}-"
+    remove = f"kubectl annotate node {node.name} {context.keys.maintenance_data}-"
     return f"{remove} removes the states of its profiles, which begin as operational"
 
 
@@ -458,5 +458,5 @@ def _order(node: NodeFacts, config: Draining, drain: DrainRecord, context: PassC
         timeout=config.eviction_timeout,
         options=replace(order.options, ignore_daemonsets=True, evict_empty_dir=True, evict_unmanaged=True),
         escalation=replace(order.escalation, force_late=config.force_eviction),
-        slots=None if settings.only_workflows else settings.drain.max_concurrent_nodes,
+        slots=None if settings.origin.foreign else settings.drain.max_concurrent_nodes,
     )

@@ -14,7 +14,7 @@ from reconciler.calendar.values import literal
 from reconciler.model import messages
 from reconciler.model.content import Secret
 from reconciler.model.limits import is_object_name
-from reconciler.model.messages import MailTo, SlackHook
+from reconciler.model.messages import MailTo, SlackWebhook
 from reconciler.settings.fields import LINK_LOCAL, check_url, is_address
 from reconciler.settings.loose import (
     ClockTime,
@@ -37,7 +37,7 @@ class NotifyType(LooseSection, ABC):
 
     @property
     @abstractmethod
-    def receiver(self) -> MailTo | SlackHook | messages.SlackThread:
+    def receiver(self) -> MailTo | SlackWebhook | messages.SlackThread:
         """Where its messages go."""
 
     @property
@@ -99,8 +99,8 @@ class Slack(NotifyType):
     message: LongRequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
 
     @property
-    def receiver(self) -> SlackHook:
-        return SlackHook(Secret(self.hook), self.channel)
+    def receiver(self) -> SlackWebhook:
+        return SlackWebhook(Secret(self.hook), self.channel)
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ from reconciler.features.workflows.go_templates import (
 )
 from reconciler.features.workflows.situation import WorkflowSituation
 from reconciler.model import limits
-from reconciler.model.messages import LONGEST, WorkflowMessage
+from reconciler.model.messages import LONGEST, ProfileMessage
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.problems import guarded
 from reconciler.model.record import State
@@ -78,7 +78,7 @@ class Told(Struct, frozen=True):
     """
 
     data: WorkflowData
-    messages: tuple[WorkflowMessage, ...] = ()
+    messages: tuple[ProfileMessage, ...] = ()
     next: datetime | None = None
 
 
@@ -88,7 +88,7 @@ def notified(named: Iterable[tuple[str, tuple[Notification, ...]]], situation: W
     `named` are the profiles of the node, each with the notifications of its state. `situation` has the node
     and its data as this pass found them: a message is about the state before this pass.
     """
-    messages: list[WorkflowMessage] = []
+    messages: list[ProfileMessage] = []
     ahead: list[datetime] = []
     before, sent = situation.data.notifications, dict(situation.data.notifications)
     for profile, notifications in named:
@@ -135,7 +135,7 @@ def _past(schedule: Schedule, kept: ProfileData, before: datetime | None, last: 
     return past if past.has_news else replace(past, last=last)
 
 
-def _message(one: Notification, profile: str, situation: WorkflowSituation) -> WorkflowMessage:
+def _message(one: Notification, profile: str, situation: WorkflowSituation) -> ProfileMessage:
     kept = situation.data.profiles[profile]
     profiles = situation.data.profiles
     about = About(
@@ -160,6 +160,6 @@ def _message(one: Notification, profile: str, situation: WorkflowSituation) -> W
         to_text(last) if last else "",
     )
     hashed = hashlib.sha256("\0".join(identity).encode("utf-8", "replace")).hexdigest()[:24]
-    return WorkflowMessage(
+    return ProfileMessage(
         hashed, one.name, situation.node.name, situation.now.replace(microsecond=0), text, title
     )

@@ -53,7 +53,7 @@ class _Profiles(FeatureSection[WorkflowSettings], frozen=True, kw_only=True):
 
     def warnings(self, settings: Settings, now: datetime) -> Iterator[KeyWarning]:
         del now
-        if self.of(settings) != WorkflowSettings() or settings.only_workflows:
+        if self.of(settings) != WorkflowSettings() or settings.origin.foreign:
             from reconciler.features.workflows.check_config import warnings
 
             yield from warnings(self.of(settings), settings)
@@ -74,7 +74,7 @@ class _Profiles(FeatureSection[WorkflowSettings], frozen=True, kw_only=True):
         given = self.of(settings)
         if given == WorkflowSettings():
             return NO_PROFILES
-        label = settings.keys.names.workflows
+        label = settings.keys.names.maintenance_profile
         instances = given.instances
         return Profiles(
             tuple(profile.name for profile in given.profiles),

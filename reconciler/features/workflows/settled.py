@@ -28,12 +28,12 @@ def settled(settings: Settings) -> Callable[[Node], bool]:
     checks = {name: Check(name, check.type, check.config) for name, check in workflows.checks.items()}
 
     def is_settled(node: Node) -> bool:
-        label = node.labels.get(keys.workflows, "")
+        label = node.labels.get(keys.maintenance_profile, "")
         if workflows.unknown(label):
             return False
         profiles = workflows.selected(label)
         try:
-            data = from_annotation(node.annotations.get(keys.workflow_data, ""))
+            data = from_annotation(node.annotations.get(keys.maintenance_data, ""))
         except DataUnreadable:
             return False
         answers = Answers(checks, _NodeAlone(node))

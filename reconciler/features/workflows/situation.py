@@ -174,13 +174,13 @@ def members_of(
 
 
 def _member(node: Node, record: Record | Unreadable | None, selected: Selected, keys: OwnKeys) -> Member:
-    profiles = selected(node.labels.get(keys.workflows, ""))
+    profiles = selected(node.labels.get(keys.maintenance_profile, ""))
     platform = record.worst if isinstance(record, Record) else State.OPERATIONAL
     if isinstance(record, Unreadable):
         # It may be in maintenance.
         platform = State.IN_MAINTENANCE
     try:
-        data = from_annotation(node.annotations.get(keys.workflow_data, ""))
+        data = from_annotation(node.annotations.get(keys.maintenance_data, ""))
     except DataUnreadable as error:
         return Member(node, profiles=profiles, platform=platform, problem=str(error))
     return Member(node, data, profiles, platform)

@@ -288,7 +288,7 @@ def _label_writes(nodes: Iterable[Node], labels_of: LabelsOf, settings: Settings
 def _profiles(
     selected: Iterable[Node], resting: Iterable[Resting], context: PassContext, progress: Progress
 ) -> tuple[ProfileNodes, ...]:
-    """Count the nodes of each workflow by their states: those that rest are operational."""
+    """Count the nodes of each profile of the settings by their states: those that rest are operational."""
     settings = context.settings
     if not settings.profile_names:
         return ()

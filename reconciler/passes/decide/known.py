@@ -112,8 +112,8 @@ def _facts(node: Node, assessment: NodeAssessment, written: Record | None, conte
 def rests(node: Node, assessment: NodeAssessment, settings: Settings, parts: Parts) -> bool:
     """Whether no decision is about the node, so that it only counts: it is in service, without any news.
 
-    It may have events of kinds that drain no node. Features that decide about nodes without news, such as
-    workflows, are asked besides.
+    It may have events of kinds that drain no node. Features that decide about nodes without news are
+    asked besides.
     """
     if node.out_of_service or _has_signs(node, assessment, settings, parts):
         return False

@@ -24,7 +24,7 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.silences import WantedSilences
 from reconciler.features.notices.transports.sending import NotSent, Transport
 from reconciler.model.errors import Forbidden, LockLost, Unreachable
-from reconciler.model.messages import MessageReceiver, WorkflowMessage
+from reconciler.model.messages import MessageReceiver, ProfileMessage
 from reconciler.model.plan import Notice, Plan
 from reconciler.settings.load import parse_settings
 from tests.features.notices.following import asking, entries, message, told
@@ -547,8 +547,8 @@ def test_a_refusal_for_good_waits_longer_than_a_failure(people: People) -> None:
     assert sent - refused > timedelta(minutes=4)
 
 
-def letter(number: int = 1, instance: str = "tell", at: datetime = NOW) -> WorkflowMessage:
-    return WorkflowMessage(f"id-{instance}-{number}", instance, "a", at, f"text {number}")
+def letter(number: int = 1, instance: str = "tell", at: datetime = NOW) -> ProfileMessage:
+    return ProfileMessage(f"id-{instance}-{number}", instance, "a", at, f"text {number}")
 
 
 def test_a_message_of_a_workflow_survives_a_kill_before_it_is_sent(workflows: People) -> None:

@@ -15,14 +15,14 @@ from reconciler.features.notices.memory import (
     receiver_of,
     still_wanted,
 )
-from reconciler.model.messages import LONGEST, WorkflowMessage
+from reconciler.model.messages import LONGEST, ProfileMessage
 from tests.support.builders import NOW
 
 DAY = timedelta(days=1)
 
 
-def letter(number: int = 1, instance: str = "tell", text: str = "text", title: str = "") -> WorkflowMessage:
-    return WorkflowMessage(f"id-{number}", instance, "a", NOW, text, title)
+def letter(number: int = 1, instance: str = "tell", text: str = "text", title: str = "") -> ProfileMessage:
+    return ProfileMessage(f"id-{number}", instance, "a", NOW, text, title)
 
 
 def numbers(known: Memory) -> list[str]:

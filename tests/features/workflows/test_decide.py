@@ -19,7 +19,7 @@ from reconciler.features.workflows.reports import reports_of
 from reconciler.model.errors import Conflict, Forbidden
 from reconciler.model.holds import ONE_PROFILE
 from reconciler.model.instructions import PersonHold, Word
-from reconciler.model.messages import WorkflowMessage
+from reconciler.model.messages import ProfileMessage
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Plan
@@ -1098,7 +1098,7 @@ class _Kept:
     def __init__(self) -> None:
         self.ids: list[str] = []
 
-    def keep(self, messages: Sequence[WorkflowMessage]) -> None:
+    def keep(self, messages: Sequence[ProfileMessage]) -> None:
         self.ids += [one.id for one in messages]
 
 

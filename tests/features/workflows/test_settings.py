@@ -74,7 +74,7 @@ def mistakes(text: str, **environment: str) -> list[str]:
 def test_a_file_of_maintenance_controller_acts_and_brings_only_its_workflows() -> None:
     found = parse_settings(THEIRS, "their.yaml")
 
-    assert found.only_workflows
+    assert found.origin.foreign
     assert (found.mode, found.keys.prefix) == (Mode.ENFORCE, "cloud.sap")
     assert not any(getattr(found.sources, name).enabled for name in type(found.sources).model_fields)
     assert PROFILES.of(found).intervals.requeue == timedelta(milliseconds=200)
@@ -299,7 +299,7 @@ def test_the_same_workflows_stand_beside_the_rest_of_our_settings() -> None:
     below = "".join(f"  {line}\n" for line in THEIRS.splitlines())
     found = parse_settings(f"mode: Observe\nprofiles:\n{below}", "ours.yaml")
 
-    assert not found.only_workflows
+    assert not found.origin.foreign
     assert (found.mode, found.keys, found.sources) == (
         Mode.OBSERVE,
         Settings().keys,

@@ -119,7 +119,7 @@ def test_what_a_check_read_changed_in_between_is_a_conflict(
     cluster.api.patch("nodes", NAME, {"metadata": patch})
 
     (key,) = (key for found in patch.values() for key in found)
-    with pytest.raises(Conflict, match=f"someone changed {key}, which a check of its workflows read"):
+    with pytest.raises(Conflict, match=f"someone changed {key}, which a check of its profiles read"):
         ours.patch_node(replace(cordon(seen), seen_by_checks=used))
     assert not ours.nodes(WANTED)[0].unschedulable
 

@@ -16,7 +16,7 @@ from reconciler.features.notices.transports.table import Tools
 from reconciler.model.errors import ClusterError
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.limits import count_of, without_markup
-from reconciler.model.messages import SlackHook, SlackThread
+from reconciler.model.messages import SlackThread, SlackWebhook
 from reconciler.model.moments import shifted
 from reconciler.report.commands import in_parts
 
@@ -145,14 +145,14 @@ def post_message(http: Http, url: str, token: str, body: dict[str, Any]) -> str:
 class WorkflowSlack:
     """Posts each message of a workflow to an incoming webhook."""
 
-    def __init__(self, settings: SlackHook, tools: Tools) -> None:
+    def __init__(self, settings: SlackWebhook, tools: Tools) -> None:
         """Send as these settings say."""
         self._settings, self._http = settings, tools.http
 
     def send(self, delivery: Delivery) -> str:
         """Post the text. The template may have markup of Slack; the values that it inserts have none."""
         body = {"text": delivery.body[:LONGEST], "channel": self._settings.channel}
-        return _to_webhook(self._http, self._settings.hook.text, body)
+        return _to_webhook(self._http, self._settings.url.text, body)
 
 
 class WorkflowThread:

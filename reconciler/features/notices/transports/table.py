@@ -14,7 +14,7 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.posts import Posting
 from reconciler.features.notices.transports.sending import Http, Transport
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
-from reconciler.model.messages import MailTo, MessageReceiver, SlackHook, SlackThread
+from reconciler.model.messages import MailTo, MessageReceiver, SlackThread, SlackWebhook
 
 TRANSPORTS: Mapping[str, str] = {
     "slack": "slack:SlackTransport",
@@ -31,7 +31,7 @@ An entry with `alertmanager` sends no messages: see `Silencer`.
 
 INSTANCES: Mapping[type, str] = {
     MailTo: "mail:WorkflowMail",
-    SlackHook: "slack:WorkflowSlack",
+    SlackWebhook: "slack:WorkflowSlack",
     SlackThread: "slack:WorkflowThread",
 }
 """Those of the notifications of workflows, by where they go."""

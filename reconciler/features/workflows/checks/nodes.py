@@ -221,7 +221,7 @@ def affinity(config: AffinityCheck, situation: WorkflowSituation) -> CheckResult
         )
     if situation.read.unread_pods:
         return unknown(f"the pods can't be read: {situation.read.unread_pods}")
-    wanted = Requirement(situation.keys.workflow_state, Operator.IN, (State.OPERATIONAL.value,))
+    wanted = Requirement(situation.keys.maintenance_state, Operator.IN, (State.OPERATIONAL.value,))
     choosy = situation.read.of_pods(("affinity", wanted), partial(_nodes_with, wanted, situation.read.pods))
     if situation.node.name not in choosy:
         return passed("no pod of the node prefers operational nodes")
