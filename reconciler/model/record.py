@@ -141,23 +141,28 @@ def same_event(one: Identified, two: Identified) -> bool:
 
 
 class ClaimKind(StrEnum):
-    """Who can claim a node's cordon or drain."""
+    """Who can claim a node's cordon or drain. Features have kinds of their own, see `Feature.claims`."""
 
     PROFILE = "profile"
+    """That of events of the platform."""
+
     PERSON = "person"
-    WORKFLOW = "workflow"
-    """A profile that the settings define. Our own profile for events of the platform has `PROFILE`."""
 
 
 class Claim(Struct, frozen=True, order=True):
-    """One claim on a node's cordon or drain, by a profile or by a person who drains the node by hand."""
+    """One claim on a node's cordon or drain, by a profile or by a person who drains the node by hand.
 
-    kind: ClaimKind
+    `kind` is one of `ClaimKind`, or that of a feature for a profile of its own.
+    """
+
+    kind: str
     name: str
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 
+
+_OF_THE_CORE = frozenset(kind.value for kind in ClaimKind)
 
 Claims = Annotated[tuple[Claim, ...], "claims"]
 """Claims in their order, at least one. In the record each of them is one text."""
@@ -537,7 +542,7 @@ class Record(Struct, frozen=True):
         """
         if cordoned:
             return self
-        people = {claim for claim in self._claims if claim.kind is ClaimKind.PERSON}
+        people = {claim for claim in self._claims if claim.kind == ClaimKind.PERSON}
         record = self
         for one in people:
             record = record.uncordoned(one).undrained(one)
@@ -579,7 +584,7 @@ class Record(Struct, frozen=True):
     def being_drained(self) -> bool:
         """Whether a profile is draining the node and pods are left."""
         drain = self.drain_under_way
-        return drain is not None and any(claim.kind is not ClaimKind.PERSON for claim in drain.claims)
+        return drain is not None and any(claim.kind != ClaimKind.PERSON for claim in drain.claims)
 
     @property
     def keeps_pods(self) -> bool:
@@ -592,12 +597,12 @@ class Record(Struct, frozen=True):
         """The person who drains the node by hand, empty if there is none."""
         if self.cordon is None and self.drain is None:
             return ""
-        return ", ".join(sorted({claim.name for claim in self._claims if claim.kind is ClaimKind.PERSON}))
+        return ", ".join(sorted({claim.name for claim in self._claims if claim.kind == ClaimKind.PERSON}))
 
     @property
-    def workflows(self) -> tuple[str, ...]:
-        """The profiles of the settings that claim the cordon or the drain, sorted."""
-        return tuple(sorted({claim.name for claim in self._claims if claim.kind is ClaimKind.WORKFLOW}))
+    def of_features(self) -> tuple[Claim, ...]:
+        """The claims of features on the cordon and the drain, sorted, each once."""
+        return tuple(sorted({claim for claim in self._claims if claim.kind not in _OF_THE_CORE}))
 
     @property
     def _claims(self) -> tuple[Claim, ...]:
@@ -782,9 +787,11 @@ def _claims_out(claims: tuple[Claim, ...]) -> list[str]:
 
 def _claims_in(claims: list[str]) -> tuple[Claim, ...]:
     found = {
-        Claim(ClaimKind(kind), limits.text(name))
+        Claim(limits.text(kind, limits.NAME), limits.text(name))
         for kind, _, name in (claim.partition(":") for claim in claims)
     }
+    if any(not (claim.kind.isascii() and claim.kind.isalpha()) for claim in found):
+        raise ValueError("a claim of its cordon or drain does not say of what kind it is")
     if not found:
         raise ValueError("its cordon or drain has no claims")
     return tuple(sorted(found))

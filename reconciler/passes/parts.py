@@ -135,8 +135,9 @@ class Parts(Struct, frozen=True, dict=True):
 
     @property
     def in_record(self) -> frozenset[str]:
-        """The names of the parts of the record that features keep there."""
-        return frozenset(feature.record.name for feature in self.features if feature.record is not None)
+        """The names of the parts of the record that features keep there, and the kinds of their claims."""
+        parts = frozenset(feature.record.name for feature in self.features if feature.record is not None)
+        return parts.union(*(feature.claims for feature in self.features))
 
     @property
     def in_ledger(self) -> frozenset[str]:
@@ -288,11 +289,13 @@ class Parts(Struct, frozen=True, dict=True):
 def check_kept_parts() -> None:
     """Raise ValueError, which names both files, if two keep something under one name.
 
-    That is in the record, or in the ledger.
+    That is in the record, among the kinds of its claims, or in the ledger.
     """
     features = [(plugins.file_of(module), module.FEATURE) for module in plugins.modules("feature")]
     names = [(file, [feature.record.name]) for file, feature in features if feature.record is not None]
     plugins.by_name("part of the record", (("reconciler/model/record.py", record.KEYS), *names), str)
+    claims = [(file, feature.claims) for file, feature in features]
+    plugins.by_name("kind of claims", (("reconciler/model/record.py", [*record.ClaimKind]), *claims), str)
     names = [(file, [feature.ledger.name]) for file, feature in features if feature.ledger is not None]
     for module in plugins.modules("source"):
         polled = [source.kept.name for source in module.SOURCES if isinstance(source, PolledSource)]

@@ -214,7 +214,7 @@ class Feature(Struct, frozen=True):
     `holds` are its kinds of holds that come from no check, `actions` those of its tasks and publications,
     `offers` what it can ask of a platform. `record` is what it keeps in the record of a case, and `ledger`
     what it keeps in the ledger, None if nothing; `keeps` returns the value that the ledger has after a pass,
-    from the value before.
+    from the value before. `claims` are the kinds of its claims on the cordon and the drain of a node.
     `reads` says which parts of nodes it reads; those of signs also while the settings have them off, because
     they are then removed. `machine_of` returns the machine of a node, None if it knows nothing of it, and
     sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
@@ -245,6 +245,7 @@ class Feature(Struct, frozen=True):
     offers: tuple[Offer, ...] = ()
     record: RecordPart[Any] | None = None
     ledger: LedgerPart[Any] | None = None
+    claims: tuple[str, ...] = ()
     reads: Callable[[Settings], Wants] | None = None
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None

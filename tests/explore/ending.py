@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from reconciler.features.workflows.holds import WORKFLOW_GONE
+from reconciler.features.workflows.situation import claimed_in
 from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX
@@ -123,12 +124,12 @@ def _is_left_over(node: Node) -> bool:
     if not isinstance(record, Record):
         return False
     waits = record.drain is not None and record.drain.drain.done is None
-    return not waits and not set(record.workflows) <= begun_profiles(node)
+    return not waits and not set(claimed_in(record)) <= begun_profiles(node)
 
 
 def _claims(node: Node) -> bool:
     record = record_of(node, DEFAULT_PREFIX)
-    return isinstance(record, Record) and bool(record.workflows)
+    return isinstance(record, Record) and bool(claimed_in(record))
 
 
 def _is_said(key: str) -> bool:

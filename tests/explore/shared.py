@@ -7,6 +7,7 @@ from collections import Counter
 
 from reconciler.features.workflows.configured import workflows_of
 from reconciler.features.workflows.settings import PROFILES
+from reconciler.features.workflows.situation import claimed_in
 from reconciler.model.node import Node
 from reconciler.model.record import ClaimKind, Record, State, from_annotation, record_of
 from reconciler.model.writes import NodeWrite
@@ -71,7 +72,7 @@ def is_for_events(write: NodeWrite, uid: str) -> bool:
     """Whether the cordon that a write makes is claimed for the maintenance of the platform."""
     found = from_annotation(write.annotations.get(KEYS.record) or "null", uid)
     cordon = found.cordon if found is not None else None
-    return cordon is None or any(one.kind is ClaimKind.PROFILE for one in cordon.claims)
+    return cordon is None or any(one.kind == ClaimKind.PROFILE for one in cordon.claims)
 
 
 def is_readable(node: Node) -> bool:
@@ -86,7 +87,7 @@ def begun_profiles(node: Node) -> set[str]:
 
 def _claiming(node: Node) -> tuple[str, ...]:
     found = record_of(node, KEYS.prefix)
-    return found.workflows if isinstance(found, Record) else ()
+    return claimed_in(found) if isinstance(found, Record) else ()
 
 
 def _states(node: Node) -> dict[str, str] | None:

@@ -122,7 +122,7 @@ def _drained_since(node: Node) -> datetime | None:
     drain = record.drain if isinstance(record, Record) else None
     if drain is None or drain.drain.done is not None:
         return None
-    return drain.drain.since if any(one.kind is not ClaimKind.PERSON for one in drain.claims) else None
+    return drain.drain.since if any(one.kind != ClaimKind.PERSON for one in drain.claims) else None
 
 
 LATE = timedelta(minutes=1)

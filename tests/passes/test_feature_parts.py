@@ -19,7 +19,7 @@ from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind, Outcome, Place, Result
 from reconciler.model.plan import Hold, Notice, Plan
 from reconciler.model.ports import Outside
-from reconciler.model.record import RecordPart
+from reconciler.model.record import Claim, Cordon, Record, RecordPart, to_annotation
 from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.tasks import Clients
 from reconciler.model.values import code_of, replace
@@ -351,3 +351,45 @@ def test_a_part_of_the_ledger_that_no_plugin_knows_stays_and_is_named_once() -> 
     )
     assert [each for each in plan.notes if "crane" in each] == [note]
     assert there.cluster.ledger.parts.items() >= {"hoist": "x", "crane": "3"}.items()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("person", "toys/hoist.py: reconciler/model/record.py has another kind of claims person"),
+        ("crane", "toys/hoist.py: toys/crane.py has another kind of claims crane"),
+    ],
+)
+def test_a_kind_of_claims_that_exists_is_refused_with_both_files(
+    kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys = [
+        SimpleNamespace(__name__=f"toys.{each}", FEATURE=Feature(each, claims=(claims,)))
+        for each, claims in (("crane", "crane"), ("hoist", kind))
+    ]
+    monkeypatch.setattr(plugins, "modules", lambda stage: iter(toys if stage == "feature" else []))
+
+    with pytest.raises(ValueError, match=said):
+        check_kept_parts()
+
+
+def test_the_claim_of_a_feature_that_is_gone_stays_and_a_note_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = world(2)
+    node = there.cluster.nodes[name(0)]
+    claimed = Record(node.uid).cordoned(Cordon.OURS, Claim("crane", "heavy"), there.now)
+    there.cluster.cordon(name(0))
+    there.cluster.annotate(name(0), RECORD, to_annotation(claimed))
+
+    _, plan, _ = run(there, monkeypatch)
+    _, known, _ = run(there, monkeypatch, claims=("crane",))
+
+    assert there.cluster.nodes[name(0)].unschedulable
+    assert (name(0), "in maintenance for heavy") in plan.budget.holders
+    note = (
+        f"the claim crane in the records of {name(0)} is of a feature that this program does not have; it "
+        "stays as it is until a person releases the nodes"
+    )
+    assert note in plan.notes
+    assert note not in known.notes

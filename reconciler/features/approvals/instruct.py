@@ -147,7 +147,7 @@ def stopped(node: Node, hold: PersonHold, prefix: str) -> InstructionResult:
 def _record_of_drain(node: Node, prefix: str) -> Record | None:
     """Return the record of a node on which a drain may run, None for any other node."""
     record = record_of(node, prefix)
-    if isinstance(record, Record) and (record.in_maintenance or record.claimed_by or record.workflows):
+    if isinstance(record, Record) and (record.in_maintenance or record.claimed_by or record.of_features):
         return record
     return None
 

@@ -19,9 +19,16 @@ from reconciler.features.workflows.holds import (
 from reconciler.features.workflows.notifying import notified
 from reconciler.features.workflows.reports import WorkflowReports
 from reconciler.features.workflows.run import Ran, maintained, run, waiting_drain
-from reconciler.features.workflows.services import NAME, TakeLease
+from reconciler.features.workflows.services import CLAIM, NAME, TakeLease
 from reconciler.features.workflows.settings import PROFILES
-from reconciler.features.workflows.situation import Members, Worked, WorkflowSituation, claim_of, members_of
+from reconciler.features.workflows.situation import (
+    Members,
+    Worked,
+    WorkflowSituation,
+    claim_of,
+    claimed_in,
+    members_of,
+)
 from reconciler.features.workflows.trigger_types import Draining
 from reconciler.model import limits
 from reconciler.model.drains import DrainOrder, DrainProgress
@@ -107,7 +114,7 @@ class NodeWorkflows(Decider):
     def _step(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowStep | None:
         """Return one step of each workflow of a node; nothing is changed where it can't be read."""
         if not self._workflows.on:
-            if node.record is None or not node.record.workflows:
+            if node.record is None or not claimed_in(node.record):
                 return None
             gone = tuple(_gone(node, node.record, self._workflows, context))
             return WorkflowStep(node.read, node.record, holds=gone, readable=False)
@@ -223,7 +230,7 @@ def _order_of(node: NodeFacts, ran: Ran, context: PassContext) -> DrainOrder | N
     claimed = _drain_of_workflows(ran.work.record)
     if ran.draining is None or claimed is None:
         return None
-    by = [claim.name for claim in claimed.claims if claim.kind is ClaimKind.WORKFLOW]
+    by = [claim.name for claim in claimed.claims if claim.kind == CLAIM]
     order = _order(node, ran.draining, claimed.drain, context)
     return replace(order, why=f"workflow {', '.join(by)}")
 
@@ -242,7 +249,7 @@ def _in_force(node: NodeFacts, record: Record, data: WorkflowData) -> Record:
 
     It has ended their drains. If it has uncordoned the node, too, they claim nothing any more.
     """
-    for name in record.workflows:
+    for name in claimed_in(record):
         began = [held.since for held in (record.cordon, record.drain and record.drain.drain) if held]
         kept = data.profiles.get(name)
         if kept is None or not kept.is_theirs or kept.transition < max(began):
@@ -257,7 +264,7 @@ def _waiting(record: Record, names: tuple[str, ...]) -> tuple[Claim, ...]:
     drain = record.drain_under_way
     if drain is None:
         return ()
-    return tuple(one for one in drain.claims if one.kind is ClaimKind.WORKFLOW and one.name in names)
+    return tuple(one for one in drain.claims if one.kind == CLAIM and one.name in names)
 
 
 def _unread(node: NodeFacts, waiting: tuple[Claim, ...], context: PassContext) -> tuple[Hold, ...]:
@@ -315,7 +322,7 @@ def _gone(
     node: NodeFacts, record: Record | None, workflows: Workflows, context: PassContext
 ) -> Iterator[Hold]:
     selected = set(workflows.selected(node.read.labels.get(context.keys.maintenance_profile, "")))
-    for name in record.workflows if record is not None else ():
+    for name in claimed_in(record) if record is not None else ():
         if name not in selected:
             reason = (
                 f"the node was cordoned for profile {name}, which it does not have any more: add it to the "
@@ -331,7 +338,7 @@ def _left_over(
 
     Its data was removed, it was not a profile of the node for some time, or its settings have changed.
     """
-    for name in record.workflows:
+    for name in claimed_in(record):
         kept = data.profiles.get(name)
         workflow = workflows.by_name.get(name)
         if workflow is None or kept is None or kept.is_entering or kept.current is not State.OPERATIONAL:
@@ -426,7 +433,7 @@ def _drain_of_workflows(record: Record) -> ClaimedDrain | None:
     back, it waits until that profile needs the drain no more.
     """
     drain = record.drain_under_way
-    if drain is None or any(claim.kind is ClaimKind.PROFILE for claim in drain.claims):
+    if drain is None or any(claim.kind == ClaimKind.PROFILE for claim in drain.claims):
         return None
     return drain
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from reconciler.features.workflows.holds import HOLDS
-from reconciler.features.workflows.services import CHANGE_HYPERVISOR, NAME, TAKE_LEASE
+from reconciler.features.workflows.services import CHANGE_HYPERVISOR, CLAIM, NAME, TAKE_LEASE
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.node import Node
 from reconciler.model.ports import Outside
@@ -39,7 +39,7 @@ def _observe(outside: Outside, observed: Observed) -> ReadForChecks | None:
 def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider:
     # A record may be left of workflows that the settings had before.
     if not PROFILES.of(context.settings).on and not any(
-        node.record and node.record.workflows for node in nodes
+        claim.kind == CLAIM for node in nodes if node.record for claim in node.record.of_features
     ):
         return Decider()
     from reconciler.features.workflows.decide import NodeWorkflows
@@ -59,6 +59,7 @@ FEATURE = Feature(
     NAME,
     HOLDS,
     (TAKE_LEASE, CHANGE_HYPERVISOR),
+    claims=(CLAIM,),
     reads=_reads,
     observe=_observe,
     decide=Deciding(_decide, _settled),

@@ -19,6 +19,7 @@ from reconciler.features.workflows.holds import WORKFLOW
 from reconciler.features.workflows.notifying import after_sent
 from reconciler.features.workflows.reading import ReadForChecks
 from reconciler.features.workflows.reports import StepAnswer, WorkflowReport
+from reconciler.features.workflows.services import CLAIM
 from reconciler.features.workflows.situation import Worked, WorkflowSituation
 from reconciler.features.workflows.trigger_types import Draining
 from reconciler.model.expression import names
@@ -26,7 +27,7 @@ from reconciler.model.holds import INTERNAL, ONE_PROFILE
 from reconciler.model.leases import LeaseTake
 from reconciler.model.plan import Hold, Notice, Verdict
 from reconciler.model.problems import internal
-from reconciler.model.record import ClaimKind, State
+from reconciler.model.record import State
 from reconciler.model.values import replace
 from reconciler.profiles.plugins import Trigger
 from reconciler.profiles.state_machine import (
@@ -298,5 +299,5 @@ def _drained_for(ran: Ran) -> tuple[str, ...]:
     drain = ran.work.record.drain_under_way
     if drain is None:
         return ()
-    claims = (claim.name for claim in drain.claims if claim.kind is ClaimKind.WORKFLOW)
+    claims = (claim.name for claim in drain.claims if claim.kind == CLAIM)
     return tuple(name for name in claims if name in ran.data.profiles)

@@ -160,6 +160,9 @@ class Services(Protocol):
 NAME = "workflows"
 """That of the feature, and of its port."""
 
+CLAIM = "workflow"
+"""The kind of the claims of workflows on the cordon and the drain of a node."""
+
 SERVICES: Port[Services] = Port(NAME, "this process reads and writes nothing for workflows")
 TAKE_LEASE = ActionKind("take lease", "take a Lease", Place.BEFORE, pauses=True)
 CHANGE_HYPERVISOR = ActionKind("change hypervisor", "change its Hypervisor", Place.BEFORE)

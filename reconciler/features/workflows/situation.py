@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from reconciler.features.workflows.data import DataUnreadable, WorkflowData, from_annotation
 from reconciler.features.workflows.reading import Needs, ReadForChecks
+from reconciler.features.workflows.services import CLAIM
 from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.leases import LeaseTake
 from reconciler.model.node import Node
 from reconciler.model.problems import guarded
-from reconciler.model.record import Claim, ClaimKind, Record, State, Unreadable
+from reconciler.model.record import Claim, Record, State, Unreadable
 from reconciler.model.values import replace
 from reconciler.profiles.plugins import CheckType, Vocabulary
 from reconciler.profiles.situation import Situation, Work
@@ -130,7 +131,12 @@ Worked = Work[Record]
 
 def claim_of(profile: str) -> Claim:
     """Return the claim of a profile on the cordon and the drain of a node."""
-    return Claim(ClaimKind.WORKFLOW, profile)
+    return Claim(CLAIM, profile)
+
+
+def claimed_in(record: Record) -> tuple[str, ...]:
+    """Return the workflows that claim the cordon or the drain of a node, sorted."""
+    return tuple(claim.name for claim in record.of_features if claim.kind == CLAIM)
 
 
 class Members:

@@ -221,7 +221,8 @@ def why_out_of_service(record: Record | None, *, stopped: bool = False) -> str:
     if record.claimed_by:
         return f"drained by hand by {record.claimed_by}"
     if not record.in_maintenance:
-        return f"in maintenance for {', '.join(record.workflows)}" if record.workflows else ""
+        names = sorted({claim.name for claim in record.of_features})
+        return f"in maintenance for {', '.join(names)}" if names else ""
     if record.drain and record.drain.drain.done:
         return "ours, drained"
     return "ours, stopped" if stopped else "ours, draining"

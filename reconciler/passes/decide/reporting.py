@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -221,17 +221,21 @@ def of_the_future(seen: Iterable[NodeFacts], ledger: bool) -> tuple[str, ...]:
     return (f"a clock was ahead: times in the future in {' and '.join(found)} count as now",)
 
 
-def unknown_parts(seen: Iterable[NodeFacts], known: Collection[str]) -> Iterator[str]:
-    """Yield a note about each part of records that no feature of this program knows, with its nodes."""
-    nodes: dict[str, list[str]] = {}
+def unknown_parts(seen: Iterable[NodeFacts], known: Set[str]) -> Iterator[str]:
+    """Yield a note about each part and kind of claims in records that no feature knows, with its nodes."""
+    nodes: dict[tuple[str, str], list[str]] = {}
     for node in seen:
+        claims = {claim.kind for claim in node.record.of_features} if node.record is not None else set()
         for name in node.case.parts.keys() - known:
-            nodes.setdefault(limits.excerpt(name), []).append(node.name)
-    for name, names in sorted(nodes.items()):
+            ends = "until their cases end"
+            nodes.setdefault((limits.excerpt(name), ends), []).append(node.name)
+        for kind in claims - known:
+            nodes.setdefault((f"the claim {kind}", "until a person releases the nodes"), []).append(node.name)
+    for (name, ends), names in sorted(nodes.items()):
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield (
             f"{name} in the records of {', '.join(sorted(names)[:_NAMED])}{more} is of a feature that this "
-            "program does not have; it stays as it is until their cases end"
+            f"program does not have; it stays as it is {ends}"
         )
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from reconciler.model.event import Kind
 from reconciler.model.moments import to_text
-from reconciler.model.record import Claim, ClaimKind, DrainRecord, KnownEvent, Record, State, to_annotation
+from reconciler.model.record import Claim, DrainRecord, KnownEvent, Record, State, to_annotation
 from reconciler.model.values import replace
 from tests.jobs.stub_cluster import StubCluster, node
 from tests.support import builders
@@ -295,7 +295,7 @@ def test_a_hold_of_all_nodes_with_now_finds_a_drain_that_began_before_the_ledger
 
 
 def test_a_hold_of_all_nodes_with_now_stops_the_drains_of_workflows(cluster: Cluster) -> None:
-    claim = Claim(ClaimKind.WORKFLOW, "reboot")
+    claim = Claim("crane", "reboot")
     record = to_annotation(Record("uid-b").drained(DrainRecord(builders.NOW), claim))
     cluster.annotations("b")[builders.RECORD] = record
 
