@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -17,16 +17,17 @@ from reconciler.model.errors import ClusterError, Conflict, Forbidden, Late
 from reconciler.model.machine import platform
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind, Outcome, Place, Result
-from reconciler.model.plan import Hold, Notice, Plan
+from reconciler.model.plan import Hold, NodePart, Notice, Plan
 from reconciler.model.ports import Outside
-from reconciler.model.record import Claim, Cordon, Record, RecordPart, to_annotation
+from reconciler.model.record import Claim, Cordon, Record, RecordPart, State, to_annotation
 from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.tasks import Clients
 from reconciler.model.values import code_of, replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
-from reconciler.passes.node_facts import NodeFacts, PassContext
+from reconciler.passes.node_facts import Decider, FeatureStep, NodeFacts, PassContext
 from reconciler.passes.parts import check_kept_parts
-from reconciler.passes.plugin import Feature, Fleet, Observed, Wants
+from reconciler.passes.plugin import Deciding, Feature, Fleet, Observed, Wants
+from reconciler.profiles.situation import Situation
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
@@ -393,3 +394,53 @@ def test_the_claim_of_a_feature_that_is_gone_stays_and_a_note_names_it(
     )
     assert note in plan.notes
     assert note not in known.notes
+
+
+class Swings(NodePart, frozen=True):
+    """What the crane says of a node: whether that is a row, the states of its profile, and when it ends."""
+
+    row: bool = False
+    moves: tuple[State, State] = (State.OPERATIONAL, State.OPERATIONAL)
+    ends: datetime | None = None
+
+    @property
+    def news(self) -> bool:
+        return self.row
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, State]]:
+        return {"heavy": self.moves}
+
+    def moments(self, now: datetime) -> Iterator[datetime]:
+        if self.ends is not None and self.ends > now:
+            yield self.ends
+
+
+@pytest.mark.parametrize(
+    ("says", "reported", "changes"),
+    [
+        (Swings(), False, None),
+        (Swings(row=True), True, None),
+        (Swings(row=True, ends=builders.NOW + timedelta(minutes=7)), True, timedelta(minutes=7)),
+        (Swings(moves=(State.REQUIRED, State.REQUIRED)), True, None),
+        (Swings(moves=(State.OPERATIONAL, State.REQUIRED)), True, timedelta(seconds=1)),
+        (Swings(moves=(State.REQUIRED, State.OPERATIONAL), row=True), True, timedelta(seconds=1)),
+    ],
+)
+def test_what_a_feature_says_of_a_node_is_in_the_plan_with_what_follows_from_it(
+    says: Swings, reported: bool, changes: timedelta | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Swinging(Decider):
+        def decide(
+            self, node: NodeFacts, situation: Situation, context: PassContext
+        ) -> tuple[NodeFacts, Situation]:
+            step = FeatureStep(node.read, node.record, of_features={"crane": says})
+            return node.after(step), situation
+
+    there = world_of([builders.node("a")])
+
+    _, plan, _ = run(there, monkeypatch, decide=Deciding(lambda *_: Swinging()))
+
+    rows = [(node.node, node.before, node.after, node.of_features["crane"]) for node in plan.nodes]
+    assert rows == ([("a", *says.moves, says)] if reported else [])
+    assert plan.next_change == (there.now + changes if changes is not None else None)
