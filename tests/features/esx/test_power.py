@@ -256,6 +256,8 @@ def test_a_post_drain_hook_is_waited_for() -> None:
 def test_a_host_that_enters_maintenance_again_takes_its_nodes_along() -> None:
     world, there = single()
     off(world, there)
+    # Longer than a guest has to shut down.
+    run(world, SETTINGS, most=minutes(3))
     there.host = IDLE
     run(world, SETTINGS, lambda: not is_off(there))
     # Its kubelet does not answer yet.
