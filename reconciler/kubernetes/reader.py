@@ -36,10 +36,9 @@ from reconciler.model.instructions import PersonHold
 from reconciler.model.limits import is_object_name
 from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import Look, LookRequest, attempt
+from reconciler.model.ports import Look, LookRequest, with_rest
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.values import replace
 from reconciler.model.writes import Maintenance
 
 Value = TypeVar("Value")
@@ -78,13 +77,7 @@ class PlainReader:
     def _with_rest(self, request: LookRequest, look: Look) -> Look:
         """Return the look at the nodes with what else was requested."""
         self._nodes = look.nodes
-        return replace(
-            look,
-            agents=attempt(self.agents) if request.agents else look.agents,
-            remediator=attempt(self.remediator) if request.remediator else look.remediator,
-            server=attempt(self.server_version) if request.server else look.server,
-            ledger=attempt(self.ledger),
-        )
+        return with_rest(look, request, self)
 
     def nodes(self, wanted: Wanted) -> tuple[Node, ...]:
         """Return all nodes, sorted by name, by one consistent read; Unauthorized if we may not list them."""

@@ -26,6 +26,7 @@ from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, Self, ServerVersion
+from reconciler.model.values import replace
 from reconciler.model.writes import ClusterWriter, Maintenance
 
 Value = TypeVar("Value")
@@ -72,6 +73,33 @@ class Look(Struct, frozen=True):
     def in_order(self) -> tuple[Node, ...]:
         """All nodes, sorted by name."""
         return tuple(node for _, node in sorted(self.nodes.items()))
+
+
+class RestReader(Protocol):
+    """Reads one by one what a look shows beside the nodes."""
+
+    def agents(self) -> Agents:
+        """The state of the node agent."""
+
+    def remediator(self) -> Remediator:
+        """AKS's remediator-config."""
+
+    def server_version(self) -> ServerVersion:
+        """The version of the API server."""
+
+    def ledger(self) -> Ledger:
+        """The ledger in our ConfigMap."""
+
+
+def with_rest(look: Look, request: LookRequest, reader: RestReader) -> Look:
+    """Return the look at the nodes with what else was requested."""
+    return replace(
+        look,
+        agents=attempt(reader.agents) if request.agents else look.agents,
+        remediator=attempt(reader.remediator) if request.remediator else look.remediator,
+        server=attempt(reader.server_version) if request.server else look.server,
+        ledger=attempt(reader.ledger),
+    )
 
 
 def attempt(read: Callable[[], Value]) -> Value | Exception:

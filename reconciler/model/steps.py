@@ -48,8 +48,12 @@ class Holder(Struct, frozen=True):
     owner: str = ""
 
     def __str__(self) -> str:
-        name = f"{self.step}.{self.name}"
-        return f"{name} ({self.owner})" if self.owner else name
+        return owned(f"{self.step}.{self.name}", self.owner)
+
+
+def owned(name: str, owner: str) -> str:
+    """Return the name of what holds a step, with the owner behind it if that is known."""
+    return f"{name} ({owner})" if owner else name
 
 
 def holders_of(annotations: Mapping[str, str], prefix: str) -> tuple[Holder, ...]:

@@ -86,13 +86,14 @@ def judge(
     starts = not (event.kind.is_pause and event.status is Status.STARTED)
     # An offer for a date that is weeks ahead is accepted only inside a window.
     otherwise = after.by_us and bool(after.endings)
-    waits_for_window = taken and (
+    in_window = taken and (
         event.not_before is None or now < start_times(event, policy, outlook, ends=otherwise).earliest
     )
+    offered = after.offered if in_window else ""
     lost = lost_from(event, policy, settings.budget.exempt, means.spread)
 
     def opening_at(moment: datetime) -> tuple[Opening, datetime | None]:
-        return opening_of(event, policy, node, settings, moment, waits_for_window=waits_for_window)
+        return opening_of(event, policy, node, settings, moment, offered=offered)
 
     opening, until = opening_at(now)
     if opening.allowed and means.spread:

@@ -178,7 +178,7 @@ class EventMeaning(Meaning):
         default=None,
         description="When a drain with a date starts (docs/planning.md). Late: `ahead` of its latest "
         "start. Early: as soon as windows and budget allow. Default: `Early` where `acknowledge`, `replace` "
-        "or self-service can end the case; else `Late`, also for failing hardware.",
+        "or an offer of the platform can end the case; else `Late`, also for failing hardware.",
     )
     ahead: Duration | None = Field(
         default=None, description="How long before its latest start a `Late` drain may start. Default: `1h`."

@@ -15,7 +15,7 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Condition, Node, Wanted
 from reconciler.model.outcome import CORDON, RECORD, UNCORDON
 from reconciler.model.pod import Pod, PodDisruptionBudget
-from reconciler.model.ports import BudgetChange, Look, LookRequest, Notification, PodChange, attempt
+from reconciler.model.ports import BudgetChange, Look, LookRequest, Notification, PodChange, with_rest
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
 from reconciler.model.writes import (
@@ -127,14 +127,7 @@ class SimulatedApi:
             if before is not None and before[0] == wanted:
                 names = nodes.keys() | before[1].keys()
                 changed = frozenset(name for name in names if nodes.get(name) != before[1].get(name))
-        return Look(
-            nodes,
-            changed,
-            attempt(self.agents) if request.agents else Agents(),
-            attempt(self.remediator) if request.remediator else Remediator(),
-            attempt(self.server_version) if request.server else ServerVersion(),
-            attempt(self.ledger),
-        )
+        return with_rest(Look(nodes, changed), request, self)
 
     def completed(self, nodes: Sequence[Node], wanted: Wanted) -> Sequence[Node]:
         """These nodes: no record is kept elsewhere."""

@@ -149,11 +149,12 @@ def opening_of(
     settings: Settings,
     now: datetime,
     *,
-    waits_for_window: bool,
+    offered: str = "",
 ) -> tuple[Opening, datetime | None]:
     """Return whether windows and deadline allow a start now (aware, UTC), and when this answer changes.
 
-    None: it does not change by time. An event that `waits_for_window` starts only inside one.
+    None: it does not change by time. `offered` says who offers what starts only inside a window, empty if
+    nothing of this event does.
     """
     openness = settings.calendar.at(now, node.labels)
     if openness.open:
@@ -163,8 +164,8 @@ def opening_of(
         return Opening(False, f"{openness.because}, and the freeze is absolute"), changes
     if policy.outside_window is OutsideWindow.NEVER:
         return Opening(False, f"{openness.because}, and outsideWindow is Never"), changes
-    if waits_for_window:
-        return Opening(False, f"{openness.because}, and self-service waits for a window"), changes
+    if offered:
+        return Opening(False, f"{openness.because}, and the offer of {offered} waits for a window"), changes
     if has_come(outside_from(event, policy), now):
         return Opening(True, why_due(event, policy, now), openness.because), None
     found, deadline = settings.calendar.outlook(now, node.labels).first_open(now), deadline_of(event, policy)

@@ -69,7 +69,7 @@ def test_an_offer_is_taken_inside_our_own_windows_only() -> None:
     inside = judged_plan(taken(NIGHTS), now=NOW.replace(hour=23))
 
     assert (before.asks, before.may_start, before.until) == (True, False, NOW.replace(hour=22))
-    assert "self-service waits for a window" in before.opening.words
+    assert "the offer of Azure waits for a window" in before.opening.words
     assert inside.may_start
 
 

@@ -19,7 +19,7 @@ from reconciler.model.clocks import OwnTimes
 from reconciler.model.outcome import ActionKind, Place
 from reconciler.model.ports import RequestProgress
 from reconciler.model.record import RecordPart
-from reconciler.model.steps import HeldStep
+from reconciler.model.steps import HeldStep, owned
 from reconciler.model.tasks import Clients, Port
 from reconciler.model.values import decoded, encoded, register, replace
 
@@ -54,7 +54,7 @@ class Hook(Struct, frozen=True):
     owner: str = ""
 
     def __str__(self) -> str:
-        return f"{self.id} ({self.owner})" if self.owner else str(self.id)
+        return owned(str(self.id), self.owner)
 
 
 class HookEnd(StrEnum):

@@ -57,7 +57,7 @@ def test_an_offer_is_taken_in_a_window_of_ours_from_cordon_to_uncordon(scene: Sc
     scene.workload("web", node)
     azure.plan(0, offer(scene))
 
-    assert "self-service waits for a window" in scene.run().holds(node)["windowOpen"]
+    assert "the offer of Azure waits for a window" in scene.run().holds(node)["windowOpen"]
     assert not scene.cordoned(node)
     scene.clock.set(MONDAY_NOON.replace(hour=22, minute=1))
     scene.finish()
