@@ -282,19 +282,18 @@ class Decider:
     ) -> DrainWait:
         """Add what the feature holds and does in the case; return how it holds the drain.
 
-        The state machine has run, and the drain has not been followed yet. `alone` are the checks of which
-        each is all that keeps a step from being taken.
+        The state machine has run, and the drain has not been followed yet. `record`, `holds` and `tasks` of
+        the decision may change, and nothing else. `alone` are the checks of which each is all that keeps a
+        step from being taken.
         """
         del decision, node, alone, context
         return _NO_WAIT
 
-    def tell(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
-        """Add to the decision what the feature has to tell, once all facts of the case are known."""
+    def finish(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
+        """Add to the decision what the feature has to say, once all facts of the case are known.
 
-    def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
-        """Return the order for the drain of a node, with what changes in it."""
-        del node, context
-        return order
+        `drain`, `pending` and `noted` of the decision may change, and nothing else.
+        """
 
     def note(self, node: NodeFacts, progress: Progress) -> None:
         """Show the nodes that come later in the pass what was decided about this one."""

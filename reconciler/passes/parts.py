@@ -191,7 +191,8 @@ class Parts(Struct, frozen=True, dict=True):
 
     def deciders(self, nodes: Sequence[NodeFacts], context: PassContext) -> tuple[Decider, ...]:
         """Return what decides about these nodes, one after the other, in the order of the features."""
-        return tuple(feature.decide.begin(nodes, context) for feature in self.features if feature.decide)
+        begun = (feature.decide.begin(nodes, context) for feature in self.features if feature.decide)
+        return tuple(decider for decider in begun if decider is not None)
 
     def awaits(self, node: NodeFacts, context: PassContext) -> str:
         """Return why a feature lets nothing follow the drain of a node yet, empty if all of them do."""

@@ -200,11 +200,12 @@ LabelsOf = Callable[[Node], Mapping[str, str]]
 class Deciding(Struct, frozen=True):
     """How a feature decides. `begin` makes, from what is known of all nodes, what decides about each of them.
 
+    It returns None if there is nothing to decide in this pass.
     `settled` returns, once in a pass, what says whether there is nothing to decide about a node until the
     node itself changes; None if the feature decides about nodes with news only.
     """
 
-    begin: Callable[[Sequence[NodeFacts], PassContext], Decider]
+    begin: Callable[[Sequence[NodeFacts], PassContext], Decider | None]
     settled: Callable[[Settings], Callable[[Node], bool] | None] | None = None
 
 

@@ -31,7 +31,7 @@ from reconciler.features.esx.vm import (
     Vm,
     power_of,
 )
-from reconciler.model.drains import DrainOrder, Grace
+from reconciler.model.drains import Grace
 from reconciler.model.holds import HoldKind
 from reconciler.model.instructions import instructions_of
 from reconciler.model.keys import keys_of
@@ -373,14 +373,14 @@ class _Powered(Decider):
         others = (condition for condition in situation.node.conditions if condition.type != "Ready")
         return node, replace(situation, node=replace(situation.node, conditions=(*others, off)))
 
-    def order(self, order: DrainOrder, node: NodeFacts, context: PassContext) -> DrainOrder:
-        """Return the order; for a host that has an alarm, pods get no time to end."""
-        for_host = any(VCENTER in judged.event.sources for judged in node.current)
-        if not for_host or not POWER.of(context.settings).enabled:
-            return order
+    def finish(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
+        """Give pods no time to end in the drain for a host that has an alarm."""
+        order = decision.drain
+        if order is None or not any(VCENTER in judged.event.sources for judged in node.current):
+            return
         host = HOSTS.host(node.read, context.snapshot.memories, context.now)
-        alarm = host is not None and host.label == ALARM
-        return replace(order, options=replace(order.options, grace=Grace(0))) if alarm else order
+        if host is not None and host.label == ALARM:
+            decision.drain = replace(order, options=replace(order.options, grace=Grace(0)))
 
 
 def _labels(fleet: Fleet) -> LabelsOf | None:
@@ -397,9 +397,9 @@ def _labels_of(node: Node, fleet: Fleet) -> Mapping[str, str]:
     return {LABEL: host.label, **version}
 
 
-def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider:
-    del nodes, context
-    return _Powered()
+def _decide(nodes: Sequence[NodeFacts], context: PassContext) -> Decider | None:
+    del nodes
+    return _Powered() if POWER.of(context.settings).enabled else None
 
 
 def _bears_signs(node: Node, prefix: str) -> bool:

@@ -158,7 +158,7 @@ class Following(Decider):
         since = min((entry.since for entry in unended), default=None)
         return DrainWait(next(iter(held[HeldStep.PRE_DRAIN]), None), since)
 
-    def tell(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
+    def finish(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
         """Add to the decision the Warning Events about hooks that have timed out, and that were not sent yet.
 
         If the case ends, its hooks are those that the pass has read.

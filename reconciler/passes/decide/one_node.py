@@ -184,14 +184,11 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         walked.state, effects.record, walked.holds, record, view, walked.answers, steps, effects, schedule
     )
     follow_drain(decision, node, walked.alone, context, progress)
-    if decision.drain is not None:
-        for decider in progress.deciders:
-            decision.drain = decider.order(decision.drain, node, context)
 
     # What the case and the features have to say, and the patches of the node.
     tell(decision, node, context)
     for decider in progress.deciders:
-        decider.tell(decision, node, context)
+        decider.finish(decision, node, context)
     # A cordon of this pass comes too late for what was drained before it.
     decision.cordoned = read.unschedulable and effects.node.unschedulable
     decision.signs = signs = parts.signs(decision, node, context)

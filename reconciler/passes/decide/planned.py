@@ -133,7 +133,14 @@ def node_patch(
     annotations |= read.uid_change(keys.prefix)
     closed = after.unschedulable
     unschedulable = closed if closed != read.unschedulable else None
-    lists = _list_changes(read, step.node)
+    left, lists = step.node, ListChanges()
+    if left is not read:
+        lists = ListChanges(
+            tuple(name for name in left.finalizers if name not in read.finalizers),
+            tuple(name for name in read.finalizers if name not in left.finalizers),
+            tuple(taint for taint in left.taints if taint not in read.taints),
+            tuple(taint for taint in read.taints if taint not in left.taints),
+        )
     if not (labels or annotations or read.copied or unschedulable is not None or lists.any):
         return None
     write = node_write(
@@ -155,17 +162,6 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, s
         return {}
     gone: dict[str, str | None] = {key: None for key in before if key not in after}
     return gone | {key: text for key, text in after.items() if before.get(key) != text}
-
-
-def _list_changes(before: Node, after: Node) -> ListChanges:
-    if before is after:
-        return ListChanges()
-    return ListChanges(
-        tuple(name for name in after.finalizers if name not in before.finalizers),
-        tuple(name for name in before.finalizers if name not in after.finalizers),
-        tuple(taint for taint in after.taints if taint not in before.taints),
-        tuple(taint for taint in before.taints if taint not in after.taints),
-    )
 
 
 def second_patch(
@@ -242,21 +238,18 @@ def remembering(plan: NodePlan, node: Node, again: Repeated, context: PassContex
     write, undone = plan.todo.write or plan.todo.noted, again.undone
     now, shown = context.now, context.keys.state in node.labels
     if write is not None and (node.cordoned_by_us or shown) and again.rewritten:
-        return _rewriting(plan, write, undone or Undone(node.name, node.uid, (), "", 0, now), now)
+        # The record is written again. From the second time on, a Warning Event says so.
+        because = f"somebody removes the record of the node (annotation {write.keys.record})"
+        before = undone or Undone(node.name, node.uid, (), "", 0, now)
+        undone, notices = before.again((REWRITTEN,), because, now), plan.todo.notices
+        if undone.times > 1:
+            notices = (*notices, Notice(NOT_WRITTEN, because, NoticeType.WARNING, once=because))
+        return replace(plan, todo=replace(plan.todo, undone=undone, notices=notices))
     if undone is None:
         known = context.undone.get((node.name, node.uid))
         if known is not None and known.lost == (REWRITTEN,) and (node.unschedulable or shown):
             undone = known
     return plan if undone is None else replace(plan, todo=replace(plan.todo, undone=undone))
-
-
-def _rewriting(plan: NodePlan, write: NodeWrite, before: Undone, now: datetime) -> NodePlan:
-    """Return the plan that writes the record again. From the second time on a Warning Event says so."""
-    because = f"somebody removes the record of the node (annotation {write.keys.record})"
-    undone, notices = before.again((REWRITTEN,), because, now), plan.todo.notices
-    if undone.times > 1:
-        notices = (*notices, Notice(NOT_WRITTEN, because, NoticeType.WARNING, once=because))
-    return replace(plan, todo=replace(plan.todo, undone=undone, notices=notices))
 
 
 def hold(undone: Undone) -> Hold:

@@ -58,7 +58,9 @@ def _is_expected(node: NodeFacts, schedule: CaseSchedule) -> bool:
 
     What the platform met when it started is a fact of the case, and no forecast.
     """
-    if _has_begun(node) or schedule.stopped:
+    planned = [judged for judged in node.current if judged.times is not None]
+    has_begun = bool(planned) and all(judged.event.started for judged in planned)
+    if has_begun or schedule.stopped:
         return False
     if schedule.started:
         return node.case.drain is not None and node.case.drain.done is None
@@ -129,8 +131,3 @@ def _events(node: NodeFacts) -> tuple[KnownEvent, ...]:
     if node.case.drain is not None:
         return cases.allowed(node.case)
     return tuple(cases.known(judged.event) for judged in node.current if judged.times is not None)
-
-
-def _has_begun(node: NodeFacts) -> bool:
-    planned = [judged for judged in node.current if judged.times is not None]
-    return bool(planned) and all(judged.event.started for judged in planned)

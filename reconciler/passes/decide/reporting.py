@@ -19,7 +19,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import Actions, DrainState, NodePlan, SourceState
 from reconciler.model.polling import AnyMemory
 from reconciler.model.problems import guarded
-from reconciler.model.record import CaseRecord, State
+from reconciler.model.record import State
 from reconciler.model.snapshot import FleetNode, Ledger, Resting, Snapshot
 from reconciler.passes.decide.draining import running
 from reconciler.passes.node_facts import NodeFacts, PassContext
@@ -39,7 +39,8 @@ def lasted(
     for plan in plans:
         case = plan.ended
         began = case.facts.drain_began if case is not None else None
-        if case is None or began is None or not case.events or not _ended_by_us(case):
+        # Only where we ask the platform does the maintenance begin when we want it to.
+        if case is None or began is None or not case.events or not case.asked:
             continue
         kind = max((event.kind for event in case.events), key=lambda kind: kind.severity)
         took = now - began
@@ -47,11 +48,6 @@ def lasted(
             known = found.get(kind, took)
             found[kind] = timedelta(seconds=(2 * known + took).total_seconds() // 3)
     return found if found != before else before
-
-
-def _ended_by_us(case: CaseRecord) -> bool:
-    """Whether the maintenance began when we wanted it to."""
-    return bool(case.asked)
 
 
 def uids_of(snapshot: Snapshot) -> frozenset[str]:
