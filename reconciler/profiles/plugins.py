@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from msgspec import Struct
 
@@ -93,6 +93,7 @@ class CheckType(Struct, frozen=True):
         return Hold(node, self.name, reason, waits_for=self.waits_for)
 
 
+_Facts = ParamSpec("_Facts")
 _Kind = TypeVar("_Kind", bound=CheckType)
 
 
@@ -164,11 +165,13 @@ class Trigger(Struct, frozen=True):
         return self.type.missing(self.config, situation, work)
 
 
-class Vocabulary(Generic[_Kind]):
+class Vocabulary(Generic[_Facts, _Kind]):
     """The types of checks and triggers that profiles may name, by name."""
 
-    def __init__(self, kind: type[_Kind]) -> None:
-        """Begin without any. Checks are of this kind."""
+    def __init__(
+        self, kind: Callable[Concatenate[str, Callable[..., CheckResult], Any, _Facts], _Kind]
+    ) -> None:
+        """Begin without any. `kind` is the class of the checks."""
         self._kind = kind
         self._checks: dict[str, _Kind] = {}
         self._triggers: dict[str, TriggerType] = {}
@@ -184,16 +187,16 @@ class Vocabulary(Generic[_Kind]):
         return dict(sorted(self._triggers.items()))
 
     def check(
-        self, name: str, config: type[Any] | None = None, **facts: Any
+        self, name: str, config: type[Any] | None = None, *args: _Facts.args, **facts: _Facts.kwargs
     ) -> Callable[[Callable[..., CheckResult]], _Kind]:
         """Register a function as the check `name`; raises ValueError if the name is taken or invalid.
 
-        The `facts` are the other fields of its kind. A check that ever passes without a reason needs
+        The other arguments are the fields of its kind. A check that ever passes without a reason needs
         `ordinarily`.
         """
 
         def register(ask: Callable[..., CheckResult]) -> _Kind:
-            return _add(self._checks, name, self._kind(name, ask, config, **facts))
+            return _add(self._checks, name, self._kind(name, ask, config, *args, **facts))
 
         return register
 
