@@ -134,7 +134,12 @@ def _of_pod(
     if pod.finished or pod.mirror:
         return None
     going = pod.deleting_until is not None
-    found = _stuck(pod, order, now) if going else _refused(pod, order, budgets)
+    if going:
+        # A drain that forces pods waits for none that does not end.
+        forced = order.escalation.force_stuck_after is not None and not order.node_ready
+        found = None if forced else never_ends(pod, now)
+    else:
+        found = _refused(pod, order, budgets)
     late = _late(pod, drain)
     refused = found is not None and found.severity is Severity.BLOCKS
     judged = judge(pod, order.options, now=now, namespaces=order.namespaces, own_pod=order.own_pod)
@@ -176,9 +181,3 @@ def _refused(pod: Pod, order: DrainOrder, budgets: BudgetIndex) -> Refusal | Non
         return None
     prefix, restarts = order.options.prefix, order.restart_singletons
     return refusal(pod, budgets.covering(pod), prefix=prefix, restart_singletons=restarts)
-
-
-def _stuck(pod: Pod, order: DrainOrder, now: datetime) -> Refusal | None:
-    """Return why a pod does not end, None if it may, or if the drain forces it."""
-    forced = order.escalation.force_stuck_after is not None and not order.node_ready
-    return None if forced else never_ends(pod, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -217,17 +218,13 @@ def taken_for_good(record: CaseRecord) -> tuple[KnownEvent, datetime] | None:
     """
     if record.state is not State.IN_MAINTENANCE:
         return None
-    return min(taking(allowed(record), record.quiet_since), key=_by_date, default=None)
+    return min(taking(allowed(record), record.quiet_since), key=itemgetter(1), default=None)
 
 
 def taking(events: Iterable[KnownEvent], quiet: datetime | None) -> list[tuple[KnownEvent, datetime]]:
     """Return the events that take the VM for good, and from when on (UTC). Those called off before do not."""
     dated = [(event, event.not_before or EARLIEST) for event in events if event.kind.takes_the_vm]
     return [pair for pair in dated if quiet is None or pair[1] <= quiet]
-
-
-def _by_date(pair: tuple[KnownEvent, datetime]) -> datetime:
-    return pair[1]
 
 
 def wants_drain(record: CaseRecord, case: CaseView) -> bool:

@@ -117,10 +117,20 @@ def drain_order(
     began, held = begun or since, settings.held_pods
     own_wait = WaitLimit(began, settings.drain.pods_may_wait, _lost_from(events, began, settings))
     policies = settings.policies(node.labels)
-    latest = _latest_start(events, began, settings, policies)
     waits = PodWaits(own_wait)
     if held is not None:
+        # Held pods may wait until the drain for the first of the events has to start.
+        latest: datetime | None = None
+        for event in events:
+            lost, policy = _lost_from((event,), began, settings), policies[event.kind, event.condition]
+            if lost is not None:
+                starts = lost - (policy.lead_time if policy is not None else timedelta())
+                latest = min(starts, latest or starts)
         waits = PodWaits(own_wait, WaitLimit(began, held.longest, latest), held.called)
+    warn_after = escalation.warn_after
+    if warn_after is None:
+        left = (deadline - since) / 2 if deadline is not None else LATEST_WARNING
+        warn_after = max(EARLIEST_WARNING, min(left, LATEST_WARNING))
     return DrainOrder(
         node=node.name,
         uid=node.uid,
@@ -128,7 +138,7 @@ def drain_order(
         timeout=settings.drain.timeout,
         options=replace(drain_options(events, settings, policies), waits=waits),
         escalation=Escalation(
-            warn_after=_warn_after(escalation, since, deadline),
+            warn_after=warn_after,
             delete_before_deadline=escalation.delete_before_deadline,
             deadline=deadline,
             force_stuck_after=escalation.force_delete_stuck_after,
@@ -166,24 +176,3 @@ def _lost_from(events: Iterable[KnownEvent], begun: datetime, settings: Settings
     dates = [event.not_before for event in events if event.not_before is not None]
     undated = any(event.not_before is None and event.kind in settings.budget.exempt for event in events)
     return min([*dates, *([begun] if undated else [])], default=None)
-
-
-def _latest_start(
-    events: Iterable[KnownEvent], begun: datetime, settings: Settings, policies: NodePolicies
-) -> datetime | None:
-    """Return when the drain for the first of the events has to start at the latest (UTC), as `_lost_from`."""
-    found = []
-    for event in events:
-        policy = policies[event.kind, event.condition]
-        lost = _lost_from((event,), begun, settings)
-        if lost is not None:
-            found.append(lost - (policy.lead_time if policy is not None else timedelta()))
-    return min(found, default=None)
-
-
-def _warn_after(escalation: EscalationSettings, since: datetime, deadline: datetime | None) -> timedelta:
-    if escalation.warn_after is not None:
-        return escalation.warn_after
-    if deadline is None:
-        return LATEST_WARNING
-    return max(EARLIEST_WARNING, min((deadline - since) / 2, LATEST_WARNING))

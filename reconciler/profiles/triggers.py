@@ -5,7 +5,6 @@ To add one, add a function under `@trigger("name")`, and name it in a profile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from reconciler.model.case_outcome import CaseResult, outcome_of
@@ -45,23 +44,17 @@ def cordon(situation: Situation, effects: Effects) -> Effects:
         before = effects.record.node_cordon
         whose = Cordon.FOREIGN if before is Cordon.NONE else before
         return replace(effects, record=replace(effects.record, cordon=whose))
-    because = "; ".join(
-        dict.fromkeys((*(judged.because for judged in situation.asking), *_why_now(situation)))
-    )
+    # Why, and what allows the start now: the window or the deadline, what that overrules, and the budget.
+    asking, places = situation.asking, situation.places
+    taken = len(places.holders) + (situation.node.name not in places.holders)
+    exempt = " (exempt)" if taken > places.limit else ""
+    reasons = [judged.because for judged in asking]
+    reasons += [judged.opening.reason for judged in asking if judged.may_start]
+    reasons.append(f"budget: {taken} of {count_of(places.limit, 'place')} taken{exempt}")
+    because = "; ".join(dict.fromkeys(reasons))
     closed = replace(effects.node, unschedulable=True)
     effects = replace(effects, node=closed, record=replace(effects.record, cordon=Cordon.OURS))
     return effects.with_notice(Notice("MaintenanceCordon", f"cordoned: {because}"))
-
-
-def _why_now(situation: Situation) -> Iterator[str]:
-    """Yield what allows the start now: the window or the deadline, what that overrules, and the budget."""
-    for judged in situation.asking:
-        if judged.may_start:
-            yield judged.opening.reason
-    places = situation.places
-    taken = len(places.holders) + (situation.node.name not in places.holders)
-    exempt = " (exempt)" if taken > places.limit else ""
-    yield f"budget: {taken} of {count_of(places.limit, 'place')} taken{exempt}"
 
 
 @trigger("dismiss")

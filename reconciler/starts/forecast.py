@@ -242,7 +242,9 @@ def _moving(
 
 
 def _follows(placed: Placed, start: datetime, spacing: timedelta) -> Iterator[datetime]:
-    if _ends_later(placed.case, start):
+    back = placed.case.outage.back
+    if back is None or back <= start:
+        # No known date ends it, so its end moves with its start.
         yield placed.case.end(start)
     if placed.spaced and spacing > timedelta():
         yield shifted(start, spacing)
@@ -254,10 +256,6 @@ def _is_spaced(moment: datetime, now: datetime, spacing: timedelta) -> bool:
     A case that gave way to another one leaves a gap: the starts that were spaced from its start stay.
     """
     return spacing > timedelta() and moment > now and (moment - now) % spacing == timedelta()
-
-
-def _ends_later(case: Case, start: datetime) -> bool:
-    return case.outage.back is None or case.outage.back <= start
 
 
 def _of_bookings(
