@@ -18,7 +18,7 @@ from tests.laws import checked
 from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
-from tests.support.searching import examples
+from tests.support.searching import QUARTER, examples
 from tests.support.worlds import carry_on, in_pool, look, world_of
 
 PLACES, LIMITED = Hits(), Hits()
@@ -63,8 +63,8 @@ def test_every_start_finds_a_place_in_every_limit_or_is_exempt(world: World, pol
 HELD = Hits()
 
 
-@HELD.at_least(50)
-@settings(max_examples=examples(200))
+@HELD.at_least(50, QUARTER)
+@settings(max_examples=examples(200, QUARTER))
 @given(strategies.worlds(most=6, more=strategies.asking_nodes), strategies.policies())
 def test_the_hold_of_the_budget_names_the_nodes_that_hold_the_places(world: World, policy: Settings) -> None:
     plan, _ = look(world, policy)
@@ -303,8 +303,8 @@ def test_a_node_already_out_of_service_needs_no_second_place() -> None:
 SERVING = Hits()
 
 
-@SERVING.at_least(8)
-@settings(max_examples=examples(100))
+@SERVING.at_least(8, QUARTER)
+@settings(max_examples=examples(100, QUARTER))
 @given(
     count=st.integers(2, 5),
     limit=st.integers(1, 3),
