@@ -240,6 +240,7 @@ class Remove(Struct, frozen=True):
 
     With `lower`, its pool was scaled up for it before. The pool is then scaled down again, this machine
     first, so that no third one is created. Without it, the provider creates a new one by itself.
+    `replaced_already`: the new machine is there, so the node is not missed.
     """
 
     action: ClassVar[ActionKind] = REPLACE_MACHINE
@@ -247,6 +248,7 @@ class Remove(Struct, frozen=True):
     node: str
     machine: Machine
     lower: int | None = None
+    replaced_already: bool = False
 
     @property
     def what(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from reconciler.model.clocks import OwnTimes, own_times
 from reconciler.model.drains import DrainOrder
 from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
-from reconciler.model.machine import Machine, Vm, vm_of
+from reconciler.model.machine import Vm, vm_of
 from reconciler.model.node import Node
 from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePart, NodePlan, Transition
 from reconciler.model.problems import Faults
@@ -23,7 +23,6 @@ from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapsh
 from reconciler.model.values import replace
 from reconciler.passes.decision import CaseDecision
 from reconciler.profiles.case import not_dismissed
-from reconciler.profiles.endings import wanted_machines
 from reconciler.profiles.situation import Situation
 from reconciler.settings.policies import NodePolicies
 from reconciler.settings.schema import Settings
@@ -195,19 +194,8 @@ class NodeFacts(Struct, frozen=True, dict=True):
         return State.IN_MAINTENANCE if by_hand else self.case.state
 
 
-PoolKey = tuple[str, str, str, str]
-"""The provider, kind, namespace and name of a pool."""
-
-
-def pool_key(machine: Machine | None) -> PoolKey | None:
-    """Return what identifies the machine's pool, None if the pool is unknown."""
-    if machine is None or machine.pool is None:
-        return None
-    return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
-
-
 class Progress(Struct):
-    """Places taken, the last start, pools scaled up, and drains in progress, after the nodes so far.
+    """Places taken, the last start, and drains in progress, after the nodes so far.
 
     `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
     decision yet: each node takes only itself out. `undrained` counts the nodes for which our own node waits,
@@ -219,7 +207,6 @@ class Progress(Struct):
 
     places: DisruptionBudget
     ledger: Ledger
-    pools: Mapping[PoolKey, str] = field(default_factory=dict)
     drains: int = 0
     undrained: int = 0
     begun: datetime | None = None
@@ -233,7 +220,7 @@ class Progress(Struct):
     def saved(self) -> Progress:
         """Return a copy, from which `restore` takes back what a node's failed decision left.
 
-        It copies no collection, because every node makes one: `pools` is replaced, and never changed.
+        It copies no collection, because every node makes one.
         """
         return replace(self)
 
@@ -243,7 +230,7 @@ class Progress(Struct):
         `plans` only ever get whole plans.
         """
         before.places.holders.forget_later()
-        self.places, self.ledger, self.pools = before.places, before.ledger, before.pools
+        self.places, self.ledger = before.places, before.ledger
         self.drains, self.undrained = before.drains, before.undrained
         self.begun, self.stuck_at = before.begun, before.stuck_at
 
@@ -318,17 +305,3 @@ def twins_of(nodes: Iterable[Node], faults: Faults | None = None) -> Mapping[str
             first, second, *_ = sorted(together)
             found |= {name: second if name == first else first for name in together}
     return found
-
-
-def pools_in_replacement(seen: Iterable[NodeFacts], context: PassContext) -> dict[PoolKey, str]:
-    """Return the pools that were scaled up for a node that still exists, each with that node."""
-    machines, found = context.snapshot.for_settings.machines, dict[PoolKey, str]()
-    for node in seen:
-        key = context.faults.of(node.name, "its pool is not known", partial(_in_hand, node, machines), None)
-        if key is not None:
-            found.setdefault(key, node.name)
-    return found
-
-
-def _in_hand(node: NodeFacts, machines: Mapping[str, Machine]) -> PoolKey | None:
-    return pool_key(machines.get(node.name)) if wanted_machines(node.case) is not None else None

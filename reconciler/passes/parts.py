@@ -35,7 +35,6 @@ from reconciler.passes.plugin import (
 )
 from reconciler.passes.polled import PolledSource
 from reconciler.profiles.endings import Ends
-from reconciler.profiles.replacing import REPLACING
 from reconciler.profiles.situation import Offer
 from reconciler.settings.schema import Settings
 
@@ -114,14 +113,10 @@ class Parts(Struct, frozen=True, dict=True):
 
     @cached_property
     def offers(self) -> tuple[Offer, ...]:
-        """What can be asked of platforms, also by sources and features that the settings have off.
-
-        A feature that knows machines need not say how one is replaced.
-        """
+        """What can be asked of platforms, also by sources and features that the settings have off."""
         of_sources = (offer for source in self.sources.all for offer in source.offers)
         of_features = (offer for feature in self.features for offer in feature.offers)
-        of_machines = REPLACING if any(feature.machine_of for feature in self.features) else ()
-        return (*of_sources, *of_features, *of_machines)
+        return (*of_sources, *of_features)
 
     @cached_property
     def ends(self) -> tuple[Ends, ...]:

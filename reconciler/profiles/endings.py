@@ -11,15 +11,11 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 
 from reconciler.model.event import MaintenanceEvent, Reading
-from reconciler.model.limits import count_of
-from reconciler.model.machine import REPLACE, SURGE, Machine
-from reconciler.model.node import CONTROL_PLANE_LABELS, Node
+from reconciler.model.machine import Machine
+from reconciler.model.node import Node
 from reconciler.model.plan import AfterDrain, Ending
 from reconciler.model.record import CaseRecord
 from reconciler.settings.policies import EventPolicy
-
-ATTEMPTS = 5
-"""Requests to change a pool for one node, of each sort: after so many without an effect, none has one."""
 
 
 class Means(Struct, frozen=True):
@@ -66,50 +62,6 @@ def after_drain(
     if refusals and not refused and any(old.matches(event) for old in means.record.late):
         refused = "this was tried, and did not end it"
     return AfterDrain(endings, offered, refused)
-
-
-def is_control_plane(node: Node, machine: Machine | None) -> bool:
-    """Whether the node runs the cluster's own control plane."""
-    declared = machine is not None and machine.control_plane
-    return declared or any(label in node.labels for label in CONTROL_PLANE_LABELS)
-
-
-def wanted_machines(record: CaseRecord) -> int | None:
-    """Return to how many machines the pool was scaled up for the node, None if it was not."""
-    asked = record.asked_by(SURGE)
-    return int(asked.own) if asked is not None and asked.own.isdecimal() else None
-
-
-def why_never_replaced(node: Node, machine: Machine | None, twin: str, record: CaseRecord) -> str:
-    """Return why the machine is not replaced as things stand, whatever is waited for; empty if it may be."""
-    if is_control_plane(node, machine):
-        return "control-plane nodes are never replaced; handle this one by hand"
-    if twin:
-        return f"it is not replaced: node {twin} has the same providerID"
-    if machine is None:
-        return "it can't be replaced: the node does not name a machine provider"
-    if machine.problem:
-        return f"it can't be replaced: {machine.problem}"
-    pool = machine.pool
-    if machine.deleting:
-        return ""
-    if pool is None:
-        return "it is not replaced: nothing would create a new machine"
-    if pool.lowered_by_deletion and pool.wanted is None:
-        return f"it is not replaced: {pool} has no single count that could be restored"
-    if machine.stalls:
-        return f"its deletion would not end: {machine.stalls}"
-    removal, surge, wanted = record.asked_by(REPLACE), record.asked_by(SURGE), wanted_machines(record)
-    if removal is not None and removal.attempts >= ATTEMPTS:
-        return f"its machine is still there after {count_of(removal.attempts, 'request')} to delete it"
-    if surge is not None and wanted is not None and removal is None:
-        grown = pool.wanted is not None and pool.wanted >= wanted
-        if not grown and surge.attempts >= ATTEMPTS:
-            return (
-                f"{pool} does not have {count_of(wanted, 'machine')} after "
-                f"{count_of(surge.attempts, 'request')}"
-            )
-    return ""
 
 
 def why_not_asked(platform: str, twin: str) -> str:

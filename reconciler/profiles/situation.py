@@ -9,19 +9,18 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from reconciler.model.drains import Blocker
 from reconciler.model.instructions import Instructions, Wait, instructions_of
-from reconciler.model.machine import REPLACE, Machine
+from reconciler.model.machine import Machine
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
-from reconciler.model.plan import JudgedEvent, Notice
+from reconciler.model.plan import JudgedEvent, NodePlan, Notice
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
 from reconciler.model.tasks import Task
 from reconciler.model.values import replace
-from reconciler.profiles.case import CaseView, covers, waits
-from reconciler.profiles.endings import Ends, is_control_plane
+from reconciler.profiles.case import CaseView, covers
+from reconciler.profiles.endings import Ends
 from reconciler.profiles.plugins import CheckResult, passed
 from reconciler.settings.schema import Settings
 from reconciler.starts.answer import StartAnswer
@@ -36,9 +35,8 @@ class Situation(Struct, frozen=True, dict=True):
     of all plugins, and `of_features` is what features know of the node beside the rest, by their names.
 
     `machine` is the node's machine, None if it was not read. `twin` names a node with the same providerID,
-    and `before_us` one of the same pool that is being replaced, each empty if there is none: a VM that two
-    nodes claim is not changed. `staying` are the pods that the drain leaves on the node, and `pods_unknown`
-    says why they are not known, empty if they are.
+    empty if there is none: a VM that two nodes claim is not changed. `earlier` are the plans of the nodes
+    that were decided before this one, in that order.
     """
 
     node: Node
@@ -54,9 +52,7 @@ class Situation(Struct, frozen=True, dict=True):
     goes_last: Wait | None = None
     machine: Machine | None = None
     twin: str = ""
-    before_us: str = ""
-    staying: tuple[Blocker, ...] = ()
-    pods_unknown: str = ""
+    earlier: Mapping[str, NodePlan] = field(default_factory=dict)
     offers: tuple[Offer, ...] = ()
     of_features: Mapping[str, Any] = field(default_factory=dict)
 
@@ -85,23 +81,6 @@ class Situation(Struct, frozen=True, dict=True):
         """When the settle time after the last event ends (UTC), None if it has passed."""
         until = self.quiet_since + self.settings.uncordon.settle
         return until if self.now < until else None
-
-    @property
-    def control_plane(self) -> bool:
-        """Whether the node runs the cluster's own control plane."""
-        return is_control_plane(self.node, self.machine)
-
-    @property
-    def replacing(self) -> tuple[JudgedEvent, ...]:
-        """The events for which the machine of the node is replaced.
-
-        On a drained node, not those for which a drain may not begin yet.
-        """
-        found = tuple(judged for judged in self.judged if judged.asks and judged.after_drain.by(REPLACE))
-        if self.record.drain is not None:
-            return tuple(judged for judged in found if not waits(self.record, judged.event))
-        starting = any(judged.may_start for judged in self.asking)
-        return tuple(judged for judged in found if judged.may_start or not starting)
 
     @cached_property
     def instructions(self) -> Instructions:

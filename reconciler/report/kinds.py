@@ -41,19 +41,14 @@ def action_kinds() -> Mapping[str, ActionKind]:
     Raises ValueError, which names both files, if two kinds or two offers have one name, and if a kind of a
     feature has no words.
     """
-    from reconciler.profiles.replacing import REPLACING
-
-    of_machines = [kind for offer in REPLACING for kind in offer.actions]
-    core = ("reconciler/model", (*ACTIONS, *writes.ACTIONS, *of_machines))
+    core = ("reconciler/model", (*ACTIONS, *writes.ACTIONS))
     of_features = [(plugins.file_of(module), module.FEATURE.actions) for module in plugins.modules("feature")]
     offers = [(plugins.file_of(module), module.FEATURE.offers) for module in plugins.modules("feature")]
     offers += [
         (plugins.file_of(module), tuple(offer for source in module.SOURCES for offer in source.offers))
         for module in plugins.modules("source")
     ]
-    plugins.by_name(
-        "offer", (("reconciler/profiles/replacing.py", REPLACING), *offers), lambda offer: offer.name
-    )
+    plugins.by_name("offer", offers, lambda offer: offer.name)
     offered = [(file, [kind for offer in given for kind in offer.actions]) for file, given in offers]
     for file, kinds in (*of_features, *offered):
         if silent := [kind.name for kind in kinds if not kind.words]:

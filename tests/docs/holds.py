@@ -42,7 +42,6 @@ from reconciler.model.plan import Hold, NodePlan, Verdict
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.model.values import replace
 from reconciler.profiles.plugins import CheckResult
-from reconciler.profiles.replacing import ONE_MORE
 from reconciler.profiles.situation import Situation
 from reconciler.report.document import node_report
 from reconciler.report.explain import who_ends
@@ -58,7 +57,6 @@ from tests.features.workflows.scene import ask as ask_workflow
 from tests.laws import test_law_19_profiles_share_a_node as profiles
 from tests.passes import test_what_a_rehearsal_may_not_see as rights
 from tests.profiles import test_checks as checks
-from tests.profiles import test_replacing as replacing
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, RECORD, minutes
 from tests.support.cases import machine
@@ -178,8 +176,10 @@ _HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
 @cache
 def _offers() -> Mapping[str, Situation]:
     """Return the situations of offers of plugins, which the tests of the core need not have."""
+    from reconciler.features.machines.replacing import ONE_MORE
     from reconciler.sources.arm.source import SELF_SERVICE
     from reconciler.sources.imds.feature import OFFER
+    from tests.features.machines import test_offers as replacing
     from tests.sources.arm import test_offer as arm
     from tests.sources.imds import test_offer as imds
 

@@ -45,7 +45,6 @@ WORDS: dict[str, Words] = {
             "real/manifests/test_replacing.py",
             "laws/test_spending_follows_a_pools_own_nodes.py",
             "passes/decide/test_closed_nodes.py",
-            "profiles/test_replacing.py",
         ),
     ),
     "features/workflows": Words(

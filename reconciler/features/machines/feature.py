@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from reconciler.features.machines.replacing import NAME, REPLACING, OneAtATime
 from reconciler.model.machine import (
     AKS,
     CLUSTER_API,
@@ -21,7 +22,7 @@ from reconciler.model.machine import (
     vm_of,
 )
 from reconciler.model.node import Node
-from reconciler.passes.plugin import Feature, Wants
+from reconciler.passes.plugin import Deciding, Feature, Wants
 from reconciler.settings.schema import Settings
 
 
@@ -92,4 +93,10 @@ def _reads(settings: Settings) -> Wants:
     return Wants(annotations=frozenset().union(*(provider.annotations for provider in PROVIDERS)))
 
 
-FEATURE = Feature("machines", reads=_reads, machine_of=lambda node, _: machine_of(node))
+FEATURE = Feature(
+    NAME,
+    offers=REPLACING,
+    reads=_reads,
+    machine_of=lambda node, _: machine_of(node),
+    decide=Deciding(OneAtATime),
+)

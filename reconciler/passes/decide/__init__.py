@@ -46,7 +46,7 @@ from reconciler.passes.decide.reporting import (
 )
 from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.decide.shared_events import together
-from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, pools_in_replacement, twins_of
+from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, twins_of
 from reconciler.passes.parts import Parts
 from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
 from reconciler.profiles.case import taken_for_good
@@ -143,7 +143,6 @@ def decide(
     progress = Progress(
         places,
         replace(ledger, replaced=missing),
-        pools=pools_in_replacement(known, context),
         holding={facts.name for facts in known if holds_slot(snapshot.drains.get(facts.name))},
         schedules=planned,
         deciders=deciders,

@@ -7,26 +7,25 @@ from datetime import datetime, timedelta
 
 from reconciler.model.expression import names
 from reconciler.model.holds import INTERNAL
-from reconciler.model.machine import Remove, ScaleUp
+from reconciler.model.machine import Remove
 from reconciler.model.moments import has_come
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.plan import Actions, Hold, NodePlan
 from reconciler.model.problems import internal
-from reconciler.model.record import CaseRecord, State
+from reconciler.model.record import State
 from reconciler.model.snapshot import Replaced, Undone
 from reconciler.model.values import replace
 from reconciler.model.writes import node_write
 from reconciler.passes.decide.draining import follow_drain, holds_slot, is_stuck, running
-from reconciler.passes.decide.facts import pods_staying, tell, with_starts
+from reconciler.passes.decide.facts import tell, with_starts
 from reconciler.passes.decide.known import broken
 from reconciler.passes.decide.planned import hold, node_patch, node_plan, remembering, repeated, second_patch
 from reconciler.passes.decision import CaseDecision
-from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress, pool_key
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext, Progress
 from reconciler.passes.parts import Parts
 from reconciler.profiles import case as cases
 from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.checks.people import is_adoptable
-from reconciler.profiles.endings import wanted_machines
 from reconciler.profiles.situation import Situation
 from reconciler.profiles.state_machine import builtin, walk
 from reconciler.profiles.triggers import TRIGGERS
@@ -129,9 +128,6 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
 
     # What the checks read, and which steps they let the node take.
     machine = snapshot.for_settings.machines.get(read.name)
-    key = pool_key(machine)
-    before_us = progress.pools.get(key, "") if key is not None else ""
-    staying, pods_unknown = pods_staying(node, record, context) if machine is not None else ((), "")
     goes_last = wait_of_own_node(progress.undrained, progress.stuck_at) if own_node else None
     situation = Situation(
         node=read,
@@ -147,9 +143,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         goes_last=goes_last,
         machine=machine,
         twin=context.twins.get(read.name, ""),
-        before_us=before_us if before_us != read.name else "",
-        staying=staying,
-        pods_unknown=pods_unknown,
+        earlier=progress.plans,
         offers=parts.offers,
     )
     for decider in progress.deciders:
@@ -159,11 +153,9 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
 
     # The place, the machine and the start that these steps take from the nodes that come later.
     for task in effects.tasks:
-        if isinstance(task, ScaleUp) and key is not None:
-            progress.pools = {**progress.pools, key: read.name}
         if isinstance(task, Remove):
             fleet = [other for other in snapshot.every_node() if settings.in_fleet(other.labels)]
-            gone = _gone_by_us(read, task, effects.record, fleet, progress.ledger.replaced, now)
+            gone = _gone_by_us(read, task, fleet, progress.ledger.replaced, now)
             progress.ledger = replace(progress.ledger, replaced=gone)
     if any(step.begins for step in steps):
         progress.places = progress.places.take(read, "ours, starting")
@@ -216,20 +208,14 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
 
 
 def _gone_by_us(
-    node: Node,
-    action: Remove,
-    record: CaseRecord,
-    nodes: Iterable[Node],
-    before: tuple[Replaced, ...],
-    now: datetime,
+    node: Node, action: Remove, nodes: Iterable[Node], before: tuple[Replaced, ...], now: datetime
 ) -> tuple[Replaced, ...]:
     """Return the ledger's replaced nodes once this node's machine is deleted.
 
     A node whose replacement already exists, because its pool was scaled up first, is not one of them.
     """
-    pool, wanted = action.machine.pool, wanted_machines(record)
     others = tuple(known for known in before if known.uid != node.uid)
-    if wanted is not None and pool is not None and pool.ready is not None and pool.ready >= wanted:
+    if action.replaced_already:
         return others
     there = [other for other in nodes if pool_of(other) == node.pool]
     uids = {other.uid for other in there}

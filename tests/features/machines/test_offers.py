@@ -8,13 +8,13 @@ from functools import partial
 
 import pytest
 
+from reconciler.features.machines.replacing import DELETION, NAME, ONE_MORE, PAUSE, Around
 from reconciler.model.event import Kind
 from reconciler.model.machine import AKS, OPENSHIFT, Machine, Pool, Remove, ScaleUp
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Asked, CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
-from reconciler.profiles.replacing import DELETION, ONE_MORE, PAUSE
 from reconciler.profiles.situation import Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.schema import Settings
@@ -46,14 +46,13 @@ def to_be_replaced(
     held: CaseRecord | None = None,
     state: State = State.IN_MAINTENANCE,
     not_before: datetime | None = None,
-    before_us: str = "",
 ) -> Situation:
     """Node a with a Redeploy, drained unless `held` or `state` says something else."""
     drained = replace(held or builders.record(state), asked=asked)
     on = builders.node(unschedulable=state is State.IN_MAINTENANCE)
     reported = judged(event(Kind.REDEPLOY, not_before=not_before), chosen)
-    found = builders.situation(on, reported, chosen=chosen, held=drained)
-    return replace(found, record=replace(found.record, state=state), machine=owner, before_us=before_us)
+    seen = builders.situation(on, reported, chosen=chosen, held=drained)
+    return replace(seen, record=replace(seen.record, state=state), machine=owner)
 
 
 def replaced(owner: Machine | None, *asked: Asked) -> Situation:
@@ -117,14 +116,10 @@ def surging(
     chosen: Settings = SURGES,
 ) -> Situation:
     """A node before its drain, which wants one machine more."""
-    return to_be_replaced(
-        owner,
-        chosen=chosen,
-        state=State.REQUIRED,
-        asked=asked,
-        not_before=None if date is None else at(date),
-        before_us=before_us,
+    seen = to_be_replaced(
+        owner, chosen=chosen, state=State.REQUIRED, asked=asked, not_before=None if date is None else at(date)
     )
+    return replace(seen, of_features={NAME: Around(before_us)})
 
 
 RAISED = surged(at(-3), 4)

@@ -6,24 +6,116 @@ because this could delete any node.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
 
+from msgspec import Struct
+
+from reconciler.model.drains import Blocker
 from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.holds import SETTINGS
 from reconciler.model.limits import count_of, first_of
-from reconciler.model.machine import RAISE_POOL, REPLACE, REPLACE_MACHINE, SURGE, Remove, ScaleUp
+from reconciler.model.machine import RAISE_POOL, REPLACE, REPLACE_MACHINE, SURGE, Machine, Remove, ScaleUp
 from reconciler.model.moments import to_text
-from reconciler.model.node import Node
+from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import Ending, JudgedEvent, Notice, NoticeType
-from reconciler.model.record import State
-from reconciler.profiles.endings import ATTEMPTS, Means, wanted_machines, why_never_replaced
+from reconciler.model.record import CaseRecord, State
+from reconciler.model.values import replace
+from reconciler.passes.decide.facts import pods_staying
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
+from reconciler.profiles.case import waits
+from reconciler.profiles.endings import Means
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.policies import EventPolicy
 from reconciler.settings.replacing import replacing_of
 
+NAME = "machines"
+
+ATTEMPTS = 5
+"""Requests to change a pool for one node, of each sort: after so many without an effect, none has one."""
+
 PAUSE = timedelta(minutes=2)
 """After the first request, and as much longer after each one: a pool takes a while to show its new count."""
+
+
+class Around(Struct, frozen=True):
+    """What the feature knows of a node beside the rest.
+
+    `before_us` names a node of the same pool that is being replaced, empty if there is none. `staying` are
+    the pods that the drain leaves on the node, and `pods_unknown` says why they are not known, empty if they
+    are.
+    """
+
+    before_us: str = ""
+    staying: tuple[Blocker, ...] = ()
+    pods_unknown: str = ""
+
+
+_NOTHING = Around()
+
+
+def _around(situation: Situation) -> Around:
+    around: Around = situation.of_features.get(NAME, _NOTHING)
+    return around
+
+
+def replacing(situation: Situation) -> tuple[JudgedEvent, ...]:
+    """Return the events for which the machine of the node is replaced.
+
+    On a drained node, not those for which a drain may not begin yet.
+    """
+    wanted = tuple(judged for judged in situation.judged if judged.asks and judged.after_drain.by(REPLACE))
+    if situation.record.drain is not None:
+        return tuple(judged for judged in wanted if not waits(situation.record, judged.event))
+    starting = any(judged.may_start for judged in situation.asking)
+    return tuple(judged for judged in wanted if judged.may_start or not starting)
+
+
+def is_control_plane(node: Node, machine: Machine | None) -> bool:
+    """Whether the node runs the cluster's own control plane."""
+    declared = machine is not None and machine.control_plane
+    return declared or any(label in node.labels for label in CONTROL_PLANE_LABELS)
+
+
+def wanted_machines(record: CaseRecord) -> int | None:
+    """Return to how many machines the pool was scaled up for the node, None if it was not."""
+    asked = record.asked_by(SURGE)
+    return int(asked.own) if asked is not None and asked.own.isdecimal() else None
+
+
+def why_never_replaced(node: Node, machine: Machine | None, twin: str, record: CaseRecord) -> str:
+    """Return why the machine is not replaced as things stand, whatever is waited for; empty if it may be."""
+    if is_control_plane(node, machine):
+        return "control-plane nodes are never replaced; handle this one by hand"
+    if twin:
+        return f"it is not replaced: node {twin} has the same providerID"
+    if machine is None:
+        return "it can't be replaced: the node does not name a machine provider"
+    if machine.problem:
+        return f"it can't be replaced: {machine.problem}"
+    pool = machine.pool
+    if machine.deleting:
+        return ""
+    if pool is None:
+        return "it is not replaced: nothing would create a new machine"
+    if pool.lowered_by_deletion and pool.wanted is None:
+        return f"it is not replaced: {pool} has no single count that could be restored"
+    if machine.stalls:
+        return f"its deletion would not end: {machine.stalls}"
+    removal, surge, wanted = record.asked_by(REPLACE), record.asked_by(SURGE), wanted_machines(record)
+    if removal is not None and removal.attempts >= ATTEMPTS:
+        return f"its machine is still there after {count_of(removal.attempts, 'request')} to delete it"
+    if surge is not None and wanted is not None and removal is None:
+        grown = pool.wanted is not None and pool.wanted >= wanted
+        if not grown and surge.attempts >= ATTEMPTS:
+            return (
+                f"{pool} does not have {count_of(wanted, 'machine')} after "
+                f"{count_of(surge.attempts, 'request')}"
+            )
+    return ""
 
 
 def surge_due(situation: Situation) -> CheckResult:
@@ -37,9 +129,9 @@ def surge_due(situation: Situation) -> CheckResult:
 
 def why_no_surge(situation: Situation) -> str:
     """Return why the pool is never scaled up for this node, or an empty text."""
-    if not situation.replacing:
+    if not replacing(situation):
         return "no event replaces the machine"
-    if situation.control_plane:
+    if is_control_plane(situation.node, situation.machine):
         return "control-plane nodes are never replaced"
     if situation.twin:
         return f"node {situation.twin} has the same providerID"
@@ -84,8 +176,8 @@ def _not_now(situation: Situation) -> str:
         return "its machine is already being deleted"
     if machine.pool.busy:
         return machine.pool.busy
-    if situation.before_us:
-        return f"node {situation.before_us} of {machine.pool} is replaced first"
+    if _around(situation).before_us:
+        return f"node {_around(situation).before_us} of {machine.pool} is replaced first"
     if asked is not None and wanted is not None:
         shown = machine.pool.wanted is not None and machine.pool.wanted >= wanted
         if shown or situation.now < asked.last + PAUSE * asked.attempts:
@@ -123,7 +215,7 @@ def replacement_ready(situation: Situation) -> CheckResult:
     """Pass when the drain need not wait: there is no surge, the replacement is Ready, or the time is up."""
     if situation.state is State.IN_MAINTENANCE:
         return passed()
-    if not replacing_of(situation.settings).surge or not situation.replacing:
+    if not replacing_of(situation.settings).surge or not replacing(situation):
         return passed()
     refusal = why_no_surge(situation)
     if refusal:
@@ -138,8 +230,8 @@ def replacement_ready(situation: Situation) -> CheckResult:
             return passed(f"its replacement in {pool} is Ready")
         have = "an unknown number" if pool.ready is None else str(pool.ready)
         reason = f"{pool} must have {count_of(wanted, 'machine')} Ready before the drain, and has {have}"
-    elif situation.before_us:
-        reason = f"node {situation.before_us} of {pool} is replaced first"
+    elif _around(situation).before_us:
+        reason = f"node {_around(situation).before_us} of {pool} is replaced first"
     else:
         reason = pool.busy or f"{pool} must have one more machine before the drain"
     until = min((judged.deadline for judged in situation.asking if judged.deadline is not None), default=None)
@@ -157,7 +249,7 @@ def replace_due(situation: Situation) -> CheckResult:
     then they are lost anyway. A Reboot and a condition take no machine.
     """
     record = situation.record
-    if not situation.replacing:
+    if not replacing(situation):
         return failed("no event replaces the machine", holds=False)
     if record.drain is None or record.drain.done is None:
         return failed("the node is not drained yet", holds=False)
@@ -193,7 +285,7 @@ def _why_not(situation: Situation) -> tuple[str, datetime | None]:
         # Without one more machine first, the pool would stay one machine short.
         wanted = wanted_machines(situation.record)
         if wanted is None:
-            before_us = situation.before_us
+            before_us = _around(situation).before_us
             first = f"node {before_us} goes first" if before_us else "it is being requested"
             return f"{machine.pool} must have one more machine before this one is deleted: {first}", None
         if machine.pool.ready is None or machine.pool.ready < wanted:
@@ -206,15 +298,16 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
     if situation.record.asked_by(REPLACE) is not None:
         # The deletion was requested when no pod held it.
         return "", None
-    taken = [_taken_at(judged) for judged in situation.replacing if judged.event.kind in _TAKE_THE_MACHINE]
+    events = [judged for judged in replacing(situation) if judged.event.kind in _TAKE_THE_MACHINE]
+    taken = list(map(_taken_at, events))
     ends = min((moment for moment in taken if moment is not None), default=None)
     if ends is not None and situation.now >= ends:
         return "", None
-    if situation.pods_unknown:
-        return f"it is not replaced while its pods are not known: {situation.pods_unknown}", ends
-    if not situation.staying:
+    if _around(situation).pods_unknown:
+        return f"it is not replaced while its pods are not known: {_around(situation).pods_unknown}", ends
+    if not _around(situation).staying:
         return "", None
-    named = [f"{blocker.pod} ({blocker.because})" for blocker in situation.staying]
+    named = [f"{blocker.pod} ({blocker.because})" for blocker in _around(situation).staying]
     return f"it is not replaced while pods stay on it: {first_of(named)}", ends
 
 
@@ -244,9 +337,13 @@ def deletion(situation: Situation) -> Request | None:
     if wanted is not None and not pool.lowered_by_deletion:
         # Do not lower a count that someone else has changed since.
         lower = wanted - 1 if pool.wanted == wanted else None
+    there = wanted is not None and pool.ready is not None and pool.ready >= wanted
     again = f" (attempt {asked.attempts + 1})" if asked is not None else ""
     message = f"deletes its machine; {pool} creates a new one{again}"
-    return Request(Notice("MaintenanceReplacing", message), Remove(situation.node.name, machine, lower))
+    return Request(
+        Notice("MaintenanceReplacing", message),
+        Remove(situation.node.name, machine, lower, replaced_already=there),
+    )
 
 
 def surplus(situation: Situation) -> Notice | None:
@@ -303,3 +400,52 @@ DELETION = Offer(
 
 REPLACING = (ONE_MORE, DELETION)
 """What can be asked of machine providers."""
+
+
+PoolKey = tuple[str, str, str, str]
+"""The provider, kind, namespace and name of a pool."""
+
+
+def pool_key(machine: Machine | None) -> PoolKey | None:
+    """Return what identifies the machine's pool, None if the pool is unknown."""
+    if machine is None or machine.pool is None:
+        return None
+    return (machine.ref.provider, machine.pool.kind, machine.pool.namespace, machine.pool.name)
+
+
+class OneAtATime(Decider):
+    """Which node of each pool is replaced first, and what the others know of that, in one pass."""
+
+    def __init__(self, nodes: Sequence[NodeFacts], context: PassContext) -> None:
+        """Begin with the pools that were scaled up for a node that still exists."""
+        machines = context.snapshot.for_settings.machines
+        self._pools: dict[PoolKey, str] = {}
+        self._decided = 0
+        for node in nodes if machines else ():
+            key = context.faults.of(
+                node.name, "its pool is not known", partial(_in_hand, node, machines), None
+            )
+            if key is not None:
+                self._pools.setdefault(key, node.name)
+
+    def decide(
+        self, node: NodeFacts, situation: Situation, context: PassContext
+    ) -> tuple[NodeFacts, Situation]:
+        """Return both with what is known around the node; unchanged if nobody knows its machine."""
+        if situation.machine is None:
+            return node, situation
+        for plan in islice(situation.earlier.values(), self._decided, None):
+            for task in plan.todo.tasks:
+                key = pool_key(task.machine) if isinstance(task, ScaleUp) else None
+                if key is not None:
+                    self._pools[key] = plan.node
+        self._decided = len(situation.earlier)
+        key = pool_key(situation.machine)
+        first = self._pools.get(key, "") if key is not None else ""
+        staying, unknown_pods = pods_staying(node, situation.record, context)
+        around = Around(first if first != node.name else "", staying, unknown_pods)
+        return node, replace(situation, of_features={**situation.of_features, NAME: around})
+
+
+def _in_hand(node: NodeFacts, machines: Mapping[str, Machine]) -> PoolKey | None:
+    return pool_key(machines.get(node.name)) if wanted_machines(node.case) is not None else None
