@@ -22,6 +22,7 @@ from jobs.runtime.by_hand import (
 )
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
+from jobs.runtime.process import Ports, ports_made_by, processes
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.ledger import read_holds
 from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
@@ -30,7 +31,8 @@ from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import NAMES, MaintenanceWrite, NodeWrite, other_prefixes
+from reconciler.model.tasks import Clients
+from reconciler.model.writes import NAMES, WRITER, NodeWrite, other_prefixes
 from reconciler.passes.decision import NodeSigns
 from reconciler.passes.release import left_on, ours_on, why_left
 from reconciler.passes.release import release as released
@@ -77,7 +79,10 @@ class _ReleaseOptions(Struct, frozen=True):
 
 
 class _Done(Struct, frozen=True):
-    """What became of a node: the line about it, empty if there is nothing to say, and the keys that stay."""
+    """What became of a node, or of objects: the line about it, empty if there is nothing to say.
+
+    `left` are the keys that stay.
+    """
 
     line: str
     ok: bool = True
@@ -100,7 +105,7 @@ def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: b
         "--all",
         "everything",
         is_flag=True,
-        help="Release all nodes, to uninstall, with holds, requests, data of profiles and NodeMaintenances.",
+        help="Release all nodes, to uninstall, with holds, requests, data of profiles, and published objects.",
     ),
 )
 @click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")
@@ -128,7 +133,10 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
     with connected(target) as connection:
         prefix = prefix_in_use(prefix, connection, target.namespace)
         # A person needs no lock: a write changes only a node on which no pass has written in between.
-        cluster = Cluster(connection, guard=lambda: None, namespace=target.namespace)
+        given = Ports(connection, target, lambda: None)
+        cluster = Cluster(connection, guard=given.guard, namespace=target.namespace)
+        makers = [process.ports(given) for process in processes() if process.ports]
+        clients = {**ports_made_by(makers, Settings()).clients, WRITER.name: cluster}.get
         nodes = {node.name: node for node in cluster.nodes(_wanted(prefix))}
         # Whose keys are removed also outside of a case. An agent that runs writes its key again.
         writers: tuple[Writer, ...] = ()
@@ -136,8 +144,10 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
             agent = () if cluster.agents().installed else (Writer.AGENT,)
             writers = (Writer.PASS, Writer.COMMAND, *agent)
         asked = _ReleaseOptions(prefix, writers, reset, dry_run, which.selector)
-        results = {name: _release_one(name, nodes.get(name), cluster, asked) for name in which.of(nodes)}
-        objects_ok, about_objects = _objects(cluster, asked) if which.everything else (True, [])
+        results = {
+            name: _release_one(name, nodes.get(name), cluster, clients, asked) for name in which.of(nodes)
+        }
+        objects = list(_objects(clients, asked)) if which.everything else []
         events, who = EventsByHand(connection), author(connection) if not dry_run else ""
         for name, done in results.items():
             if done.line and done.ok and not dry_run:
@@ -152,7 +162,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
             for name, done in results.items()
             if done.line
         )
-        for line in (*about_objects, *left):
+        for line in (*(done.line for done in objects), *left):
             echo(line)
         in_namespace = f"left in the namespace {target.namespace}:"
         if which.everything and (ours := objects_of_ours(connection, target.namespace)):
@@ -169,7 +179,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
                 echo(f"still held: {hold.words('')}")
         if dry_run:
             echo("dry run: nothing was written")
-        return 0 if objects_ok and all(done.ok for done in results.values()) else 1
+        return 0 if all(done.ok for done in (*results.values(), *objects)) else 1
 
 
 def _wanted(prefix: str) -> Wanted:
@@ -177,7 +187,9 @@ def _wanted(prefix: str) -> Wanted:
     return Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
 
 
-def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _ReleaseOptions) -> _Done:
+def _release_one(
+    name: str, node: Node | None, cluster: Cluster, clients: Clients, asked: _ReleaseOptions
+) -> _Done:
     if node is None:
         return _Done(f"{name}: there is no such node", ok=False)
     prefix, remarks = asked.prefix, list[str]()
@@ -195,7 +207,7 @@ def _release_one(name: str, node: Node | None, cluster: Cluster, asked: _Release
         else:
             answer = write_decided(cluster, node, _wanted(prefix), decide)
             remarks += [answer.said] if answer is not None else []
-            remarks += [sign.send(cluster) or "" for sign in decided[-1][1].writes]
+            remarks += [sign.send(clients) or "" for sign in decided[-1][1].writes]
     except RecordUnreadable as error:
         would = "would not be released" if asked.dry_run else "not released"
         line = f"{name}: {would}, because of its record: {error}; --reset removes it"
@@ -256,21 +268,22 @@ def _counted(names: list[str]) -> str:
     return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({shown}{more})"
 
 
-def _objects(cluster: Cluster, asked: _ReleaseOptions) -> tuple[bool, list[str]]:
-    """Delete our NodeMaintenance objects; return whether none stays, and what to say about them."""
-    gone = 0
-    try:
-        found = cluster.maintenances(asked.prefix) or ()
-    except ClusterError as error:
-        return True, [f"left: NodeMaintenance objects, if there are any: {error}"]
-    try:
-        for one in found:
-            if not asked.dry_run:
-                cluster.write_maintenance(
-                    MaintenanceWrite(one.name, one.node, asked.prefix, None, exists=True)
-                )
-            gone += 1
-    except ClusterError as error:
-        return False, [f"left: {len(found) - gone} NodeMaintenance objects: {error}"]
-    done = "would be deleted" if asked.dry_run else "deleted"
-    return True, [f"NodeMaintenance objects: {gone} {done}"] if gone else []
+def _objects(clients: Clients, asked: _ReleaseOptions) -> Iterator[_Done]:
+    """Delete the objects by which features show cases, and yield what became of each kind."""
+    for objects in (feature.objects for feature in PARTS.features if feature.objects):
+        try:
+            deletions = objects.deletions(clients, asked.prefix)
+        except ClusterError as error:
+            yield _Done(f"left: {objects.kind}, if there are any: {error}")
+            continue
+        gone = 0
+        try:
+            for deletion in () if asked.dry_run else deletions:
+                deletion.send(clients)
+                gone += 1
+        except ClusterError as error:
+            yield _Done(f"left: {len(deletions) - gone} {objects.kind}: {error}", ok=False)
+        else:
+            done = "would be deleted" if asked.dry_run else "deleted"
+            if deletions:
+                yield _Done(f"{objects.kind}: {len(deletions)} {done}")

@@ -10,7 +10,7 @@ from typing import Any
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, itself
 from jobs.runtime.machines import MachineProviders
-from jobs.runtime.process import PassPorts, Ports, first, processes
+from jobs.runtime.process import PassPorts, Ports, first, ports_made_by, processes
 from reconciler.drain.ahead import PodsAhead
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes.cluster import Cluster
@@ -103,11 +103,7 @@ class Wiring:
     def _of(self, settings: Settings) -> tuple[PassPorts, Machines | None]:
         """Return the kept ports, with their tokens, until other settings are loaded."""
         if self._made is None or self._made[0] is not settings:
-            made = [of(settings) for of in self._ports]
-            ports = PassPorts(
-                next((each.notifier for each in made if each.notifier is not None), None),
-                {name: client for each in made for name, client in each.clients.items()},
-            )
+            ports = ports_made_by(self._ports, settings)
             makers = {provider: make for of in self._machines for provider, make in of(settings).items()}
             self._made = settings, ports, MachineProviders(makers) if makers else None
         return self._made[1:]

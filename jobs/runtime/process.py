@@ -424,6 +424,15 @@ def processes() -> tuple[Process, ...]:
     return tuple(module.PROCESS for module in plugins.modules("process"))
 
 
+def ports_made_by(makers: Iterable[Callable[[Settings], PassPorts]], settings: Settings) -> PassPorts:
+    """Return the ports of all features as one, from what their `ports` have returned."""
+    made = [ports_of(settings) for ports_of in makers]
+    return PassPorts(
+        next((each.notifier for each in made if each.notifier is not None), None),
+        {name: client for each in made for name, client in each.clients.items()},
+    )
+
+
 def first(part: str) -> Any:
     """Return this part of the first feature that has it, None if none has."""
     return next((value for each in processes() if (value := getattr(each, part)) is not None), None)

@@ -6,19 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from reconciler.http.retrying import Guard, read_only
-from reconciler.kubernetes import kept_records, maintenances, node_writing
+from reconciler.kubernetes import kept_records, node_writing
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.reader import AGENT, AGENT_NAMESPACE, NAMESPACE, PlainReader
 from reconciler.model.snapshot import Ledger
-from reconciler.model.writes import (
-    ConditionsWrite,
-    LabelsWrite,
-    MaintenanceWrite,
-    NodeWrite,
-    TaintWrite,
-    WriteAnswer,
-)
+from reconciler.model.writes import ConditionsWrite, LabelsWrite, NodeWrite, TaintWrite, WriteAnswer
 
 
 class Cluster(PlainReader):
@@ -61,10 +54,6 @@ class Cluster(PlainReader):
     def patch_labels(self, write: LabelsWrite) -> str:
         """Set labels of a node; see LabelWriter."""
         return self._labels.write(write)
-
-    def write_maintenance(self, write: MaintenanceWrite) -> None:
-        """Create, change or delete a NodeMaintenance."""
-        maintenances.write(self._connection, self._guard, write)
 
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it; the last start never moves back."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from reconciler.kubernetes import kept_records, maintenances, objects
+from reconciler.kubernetes import kept_records, objects
 from reconciler.kubernetes import ledger as ledgers
 from reconciler.kubernetes.addons import read_agents, read_remediator
 from reconciler.kubernetes.attachments import attachments_on, left
@@ -39,7 +39,6 @@ from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Look, LookRequest, with_rest
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
-from reconciler.model.writes import Maintenance
 
 Value = TypeVar("Value")
 
@@ -169,10 +168,6 @@ class PlainReader:
     def holds(self) -> tuple[PersonHold, ...]:
         """Return the holds of all nodes and of pools, read now."""
         return ledgers.read_holds(self._connection, self._namespace)
-
-    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        """Return our NodeMaintenance objects; None if the CRD is not installed."""
-        return maintenances.read(self._connection, prefix)
 
     def disagreement(self) -> Disagreement | None:
         """Return what answers say that contradict the time of passes, None if they agree."""

@@ -11,11 +11,6 @@ from enum import Enum, auto
 from functools import cached_property, lru_cache
 
 DEFAULT_PREFIX = "node-maintenance.dev"
-INSTALLATION = f"{DEFAULT_PREFIX}/keys-prefix"
-"""The label of a NodeMaintenance object that names the prefix of its installation.
-
-It is the same for every prefix.
-"""
 
 
 class Writer(Enum):

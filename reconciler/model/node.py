@@ -363,9 +363,6 @@ PLANNED = "MaintenancePlanned"
 IN_PROGRESS = "MaintenanceInProgress"
 DRAINING = "DrainInProgress"
 DRAINED = "Drained"
-MISSED = "MaintenanceMissed"
-LATE = "MaintenanceLate"
-"""Only NodeMaintenance objects have these two, and only when they are True."""
 
 LIFECYCLE = (PLANNED, IN_PROGRESS, DRAINING, DRAINED)
 

@@ -19,7 +19,7 @@ from reconciler.model.drains import DrainOrder, DrainProgress
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.errors import Late
 from reconciler.model.instructions import PersonHold
-from reconciler.model.machine import Machine, MachineRef, MachineWriter
+from reconciler.model.machine import MACHINES, Machine, MachineRef, MachineWriter
 from reconciler.model.messages import ProfileMessage
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
@@ -27,7 +27,7 @@ from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, Self, ServerVersion
 from reconciler.model.values import replace
-from reconciler.model.writes import ClusterWriter, Maintenance
+from reconciler.model.writes import WRITER, ClusterWriter
 
 Value = TypeVar("Value")
 
@@ -146,9 +146,6 @@ class ClusterReader(Protocol):
 
     def holds(self) -> tuple[PersonHold, ...]:
         """The holds of many nodes, as the ledger has them after this call began."""
-
-    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        """Our NodeMaintenance objects, those of this prefix; None if the CRD is not installed."""
 
     def disagreement(self) -> Disagreement | None:
         """What answers of the last minute say that contradict the time of passes, None if they agree."""
@@ -492,5 +489,5 @@ class WritableOutside(Outside, frozen=True, kw_only=True):
 
     def client(self, name: str) -> Any | None:
         """Return what a task is performed with, None if this process does not have it."""
-        ours = {"writer": self.writer, "machines": self.machines}
+        ours = {WRITER.name: self.writer, MACHINES.name: self.machines}
         return ours[name] if name in ours else self.clients.get(name)

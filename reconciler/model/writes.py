@@ -6,8 +6,6 @@ A `Publication` only shows something to other tools; no decision depends on it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from msgspec import Struct, field
@@ -17,51 +15,9 @@ from reconciler.model.keys import OwnKeys, keys_of
 from reconciler.model.limits import EARLIEST
 from reconciler.model.node import MECHANIC_LABEL, Condition, Node, Taint
 from reconciler.model.outcome import ActionKind
-from reconciler.model.record import KnownEvent, Record, record_of
+from reconciler.model.record import Record, record_of
 from reconciler.model.snapshot import Ledger
-
-
-class Stage(StrEnum):
-    """The stage of a maintenance, as features show it: the values never change."""
-
-    LET_PASS = "LetPass"
-    HELD = "Held"
-    DISMISSED = "Dismissed"
-    WAITING = "Waiting"
-    CORDONED = "Cordoned"
-    DRAINING = "Draining"
-    DRAINED = "Drained"
-    STARTED = "Started"
-    SETTLING = "Settling"
-    UNREADABLE = "Unreadable"
-    DONE = "Done"
-    LATE = "Late"
-    MISSED = "Missed"
-    CANCELLED = "Cancelled"
-    GONE = "Gone"
-
-
-class Maintenance(Struct, frozen=True):
-    """One event of one node; moments are UTC, and `finished` is set once it is over.
-
-    `event` identifies it. `state` is a Stage, or what another version of this program wrote.
-
-    `due` is the time of the next step (a window opens, or the deadline), if it is known. `reason` has the
-    names of the checks that hold it, `message` gives the same in words.
-    """
-
-    name: str
-    node: str
-    uid: str
-    event: KnownEvent
-    state: str
-    duration: timedelta | None = None
-    description: str = ""
-    due: datetime | None = None
-    reason: str = ""
-    message: str = ""
-    conditions: tuple[Condition, ...] = ()
-    finished: datetime | None = None
+from reconciler.model.tasks import Clients, Port
 
 
 class ListChanges(Struct, frozen=True):
@@ -209,17 +165,15 @@ class Publication(Protocol):
     def action(self) -> ActionKind:
         """Its name in reports and outcomes."""
 
-    def send(self, writer: ClusterWriter) -> str | None:
+    def send(self, clients: Clients) -> str | None:
         """Send the write, and return what people should know; raises ClusterError and LockLost."""
 
 
 CONDITIONS = ActionKind("conditions", "update its lifecycle conditions")
 TAINT = ActionKind("taint", "update its taint")
 LABELS = ActionKind("labels", "update its labels")
-NODE_MAINTENANCE = ActionKind("nodemaintenance", "update its NodeMaintenances")
 
-
-ACTIONS = (CONDITIONS, TAINT, LABELS, NODE_MAINTENANCE)
+ACTIONS = (CONDITIONS, TAINT, LABELS)
 
 
 class ConditionsWrite(Struct, frozen=True):
@@ -235,9 +189,9 @@ class ConditionsWrite(Struct, frozen=True):
 
     action: ClassVar[ActionKind] = CONDITIONS
 
-    def send(self, writer: ClusterWriter) -> None:
+    def send(self, clients: Clients) -> None:
         """Write the conditions; raises ClusterError and LockLost."""
-        writer.patch_conditions(self)
+        WRITER.of(clients).patch_conditions(self)
 
 
 class TaintWrite(Struct, frozen=True):
@@ -253,9 +207,9 @@ class TaintWrite(Struct, frozen=True):
 
     action: ClassVar[ActionKind] = TAINT
 
-    def send(self, writer: ClusterWriter) -> str | None:
+    def send(self, clients: Clients) -> str | None:
         """Write the taint, and return what people should know; raises ClusterError and LockLost."""
-        return writer.patch_taint(self)
+        return WRITER.of(clients).patch_taint(self)
 
 
 class LabelsWrite(Struct, frozen=True):
@@ -267,28 +221,9 @@ class LabelsWrite(Struct, frozen=True):
 
     action: ClassVar[ActionKind] = LABELS
 
-    def send(self, writer: ClusterWriter) -> str | None:
+    def send(self, clients: Clients) -> str | None:
         """Write the labels, and return what people should know; raises ClusterError and LockLost."""
-        return writer.patch_labels(self)
-
-
-class MaintenanceWrite(Struct, frozen=True):
-    """One object to create, to change (`exists`), or to delete (`wanted` is None). It is a Publication.
-
-    `prefix` names the installation: two installations in one cluster ignore each other's objects.
-    """
-
-    name: str
-    node: str
-    prefix: str
-    wanted: Maintenance | None
-    exists: bool = False
-
-    action: ClassVar[ActionKind] = NODE_MAINTENANCE
-
-    def send(self, writer: ClusterWriter) -> None:
-        """Write the object; raises ClusterError and LockLost."""
-        writer.write_maintenance(self)
+        return WRITER.of(clients).patch_labels(self)
 
 
 class WriteAnswer(Struct, frozen=True):
@@ -325,12 +260,11 @@ class ClusterWriter(Protocol):
         Raises Conflict if the node was deleted and created again, NotFound if it is gone.
         """
 
-    def write_maintenance(self, write: MaintenanceWrite) -> None:
-        """Create, change or delete a NodeMaintenance; deleting one that is gone succeeds."""
-
     def write_ledger(self, ledger: Ledger) -> None:
         """Write our ConfigMap, or create it."""
 
+
+WRITER: Port[ClusterWriter] = Port("writer", "this process does not write to nodes")
 
 NO_LISTS = ListChanges()
 

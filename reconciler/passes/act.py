@@ -356,7 +356,7 @@ def _publish(plan: Plan, outside: WritableOutside, refused: Collection[str]) -> 
     on_nodes = (write for node in plan.nodes for write in node.todo.publications)
     for write in (*on_nodes, *plan.publications):
         if write.node not in refused:
-            what, send = (write.action.name, write.node), partial(write.send, outside.writer)
+            what, send = (write.action.name, write.node), partial(write.send, outside.client)
             yield _attempt(write.node, write.action.name, partial(outside.beside.write, what, send))
 
 

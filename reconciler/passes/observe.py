@@ -142,7 +142,7 @@ def observe(
     server = version or ServerVersion(problem=problem)
 
     ledger, doubts = _ledger(look, settings, now, gaps)
-    objects, unread_objects = parts.read_objects(reader, settings, ledger, gaps)
+    objects, unread_objects = parts.read_objects(outside, settings, ledger, gaps)
 
     # The services, if their time has come. Their answers may wake nodes that rest.
     fleet = _fleet(context, of_nodes, nodes)

@@ -16,7 +16,7 @@ from reconciler.model.errors import Late, LedgerUnreadable
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
-from reconciler.model.ports import ClusterReader, Outside
+from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.values import replace
@@ -170,16 +170,14 @@ class Parts(Struct, frozen=True, dict=True):
                     notes.append(f"internal error: {what}: {internal(what, error)}")
         return read, tuple(notes)
 
-    def read_objects(
-        self, reader: ClusterReader, settings: Settings, ledger: Ledger, gaps: Gaps
-    ) -> ReadObjects:
+    def read_objects(self, outside: Outside, settings: Settings, ledger: Ledger, gaps: Gaps) -> ReadObjects:
         """Return the objects that features show."""
         objects: dict[str, Sequence[Any]] = {}
         problems: list[str] = []
         for feature in self.features:
-            if feature.read_objects:
+            if feature.objects:
                 kept, lost = feature.ledger.known(ledger) if feature.ledger else (None, ())
-                read, unread = feature.read_objects(reader, settings, kept, gaps)
+                read, unread = feature.objects.read(outside, settings, kept, gaps)
                 objects |= read
                 problems += (*lost, *unread)
         return objects, tuple(problems)
@@ -262,9 +260,7 @@ class Parts(Struct, frozen=True, dict=True):
 
     def object_changes(self, objects: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
         """Return the changes of the objects that were read."""
-        changes = [
-            feature.object_changes(objects, fleet) for feature in self.features if feature.object_changes
-        ]
+        changes = [feature.objects.changes(objects, fleet) for feature in self.features if feature.objects]
         return ObjectChanges(
             tuple(write for change in changes for write in change.writes),
             tuple(moment for change in changes for moment in change.moments),

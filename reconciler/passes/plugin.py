@@ -22,10 +22,11 @@ from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import NodePlan
 from reconciler.model.polling import AnyMemory
-from reconciler.model.ports import ClusterReader, Outside
+from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps
 from reconciler.model.record import Record, RecordPart
 from reconciler.model.snapshot import Agents, LedgerPart, ServerVersion, Snapshot
+from reconciler.model.tasks import Clients
 from reconciler.model.writes import Publication
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
@@ -190,8 +191,24 @@ ReadObjects = tuple[Mapping[str, Sequence[Any]], tuple[str, ...]]
 """Objects by sign, and a message for each kind that can't be read."""
 
 
+class ShownObjects(Struct, frozen=True):
+    """Objects that show cases beside nodes. `kind` names them for people, in the plural.
+
+    `read` reads them, and notes in the gaps what we may not read; it gets the value in the ledger, because
+    objects may be left though the settings do not show them any more. `changes` returns what to write so that
+    they agree with the plans. `deletions` reads those of the installation with this prefix, and returns what
+    deletes all of them, for a release of the whole cluster. It raises ClusterError.
+    """
+
+    kind: str
+    read: Callable[[Outside, Settings, Any, Gaps], ReadObjects]
+    changes: Callable[[Mapping[str, Sequence[Any]], Fleet], ObjectChanges]
+    deletions: Callable[[Clients, str], tuple[Publication, ...]]
+
+
 CalendarsNow = tuple[Mapping[str, CalendarText], tuple[str, ...]]
 """What counts of each calendar, by its name, and notes for people."""
+
 
 LabelsOf = Callable[[Node], Mapping[str, str]]
 """Returns the labels that a node should have."""
@@ -228,10 +245,7 @@ class Feature(Struct, frozen=True):
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
     returns those that remove what must not stay on a node that has left the fleet, `taken_back` those for
     every node that is not ours to change, and `removed` those that remove everything, for a release.
-
-    Objects show cases beside nodes. `read_objects` reads them, and notes in the gaps what we may not read; it
-    gets the value in the ledger, because objects may be left though the settings do not show them any more.
-    `object_changes` returns what to write so that they agree with the plans.
+    `objects` show cases beside nodes.
 
     `calendars` returns what counts at a moment (UTC) of the calendars at these places: what was read of them
     now, or what the value in the ledger has of them.
@@ -251,7 +265,7 @@ class Feature(Struct, frozen=True):
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None
     observe: Callable[[Outside, Observed], Any] | None = None
-    read_objects: Callable[[ClusterReader, Settings, Any, Gaps], ReadObjects] | None = None
+    objects: ShownObjects | None = None
     calendars: (
         Callable[[Sequence[CalendarPlace], Mapping[str, CalendarText], Any, datetime], CalendarsNow] | None
     ) = None
@@ -261,7 +275,6 @@ class Feature(Struct, frozen=True):
     signs: Callable[[CaseDecision, NodeFacts, PassContext], NodeSigns] | None = None
     outlived: Callable[[Node, str], NodeSigns] | None = None
     taken_back: Callable[[Node, str], NodeSigns] | None = None
-    object_changes: Callable[[Mapping[str, Sequence[Any]], Fleet], ObjectChanges] | None = None
     keeps: Callable[[Any, Fleet], Any] | None = None
     labels: Callable[[Fleet], LabelsOf | None] | None = None
     removed: Callable[[Node, str], NodeSigns] | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -21,12 +20,9 @@ from reconciler.model.values import replace
 from reconciler.model.writes import (
     CONDITIONS,
     LABELS,
-    NODE_MAINTENANCE,
     TAINT,
     ConditionsWrite,
     LabelsWrite,
-    Maintenance,
-    MaintenanceWrite,
     NodeWrite,
     TaintWrite,
     WriteAnswer,
@@ -62,7 +58,6 @@ class Call(Struct, frozen=True):
 
 
 OnCall = Callable[[Call], None]
-_Object = TypeVar("_Object")
 
 
 class PodRequest(Struct, frozen=True):
@@ -148,7 +143,7 @@ class SimulatedApi:
     def budgets(self) -> tuple[PodDisruptionBudget, ...]:
         """Every budget."""
         self.begin_read("budgets")
-        return _by_name(self.cluster.budgets) or ()
+        return tuple(budget for _, budget in sorted(self.cluster.budgets.items()))
 
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """Every namespace's labels."""
@@ -179,12 +174,6 @@ class SimulatedApi:
         """The holds of many nodes."""
         self.begin_read("ledger")
         return self.cluster.ledger.holds
-
-    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        """The NodeMaintenance objects."""
-        del prefix
-        self.begin_read("maintenances")
-        return _by_name(self.cluster.maintenances)
 
     def disagreement(self) -> Disagreement | None:
         """How far the API server's clock is from ours."""
@@ -279,21 +268,6 @@ class SimulatedApi:
             raise Conflict(f"node {write.node} is another one of that name", status=409)
         self.cluster.put_node(replace(node, labels={**node.labels, **write.labels}))
         self.cluster.note(Actor.US, LABELS.name, write.node)
-        self.end_write(call)
-
-    def write_maintenance(self, write: MaintenanceWrite) -> None:
-        """Create, change or delete a NodeMaintenance."""
-        call = self.begin_write("write_maintenance", write.node, write.name, write)
-        found = self.cluster.maintenances
-        if found is None:
-            raise NotFound("the server could not find the requested resource", status=404)
-        if write.wanted is None:
-            found.pop(write.name, None)
-        elif write.exists is not (write.name in found):
-            raise NotFound(f"nodemaintenances {write.name!r}: exists is {not write.exists}", status=404)
-        else:
-            found[write.name] = write.wanted
-        self.cluster.note(Actor.US, NODE_MAINTENANCE.name, write.node, write.name)
         self.end_write(call)
 
     def write_ledger(self, ledger: Ledger) -> None:
@@ -509,7 +483,3 @@ class SimulatedApi:
 def _patched(pairs: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
     merged = {**pairs, **changes}
     return {key: value for key, value in merged.items() if value is not None}
-
-
-def _by_name(objects: Mapping[str, _Object] | None) -> tuple[_Object, ...] | None:
-    return None if objects is None else tuple(found for _, found in sorted(objects.items()))

@@ -15,7 +15,6 @@ from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import BudgetChange, BudgetGone, Listed, PodChange, PodGone
 from reconciler.model.values import replace
-from reconciler.model.writes import Maintenance
 from reconciler.simulation.clock import Actor, Delivery, Happening, Log, SimulatedWatch, VirtualClock, at_once
 
 
@@ -42,7 +41,7 @@ class Backup(Struct, frozen=True):
     parts: Mapping[str, Any]
 
 
-BACKED_UP = ("nodes", "pods", "budgets", "namespaces", "maintenances", "others", "our_cordons")
+BACKED_UP = ("nodes", "pods", "budgets", "namespaces", "others", "our_cordons")
 """The attributes that a backup has."""
 
 
@@ -57,8 +56,6 @@ class ObjectStore:
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self.events: list[KubernetesEvent] = []
-        self.maintenances: dict[str, Maintenance] | None = {}
-        """The NodeMaintenance objects by name; None where the CRD is not installed."""
         self.others: dict[str, Mapping[Any, Any]] = {}
         """The objects that features alone use, by kind. A change replaces all objects of the kind."""
         self.our_cordons: set[str] = set()

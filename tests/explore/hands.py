@@ -30,6 +30,7 @@ from tests.explore.history import move
 from tests.explore.laws import KEYS
 from tests.explore.outside import ANSWERS
 from tests.explore.waits import TENANT
+from tests.support.worlds import maintenances
 
 if TYPE_CHECKING:
     from tests.explore.play import Play
@@ -129,8 +130,8 @@ def acknowledge_by_hand(play: Play, name: str, _: str) -> None:
 @move("hand", 1, on_node=False)
 def delete_maintenances(play: Play, _: str, __: str) -> None:
     """Delete every NodeMaintenance."""
-    if play.cluster.maintenances is not None:
-        play.cluster.maintenances.clear()
+    if maintenances(play.cluster):
+        play.cluster.others["nodemaintenances"] = {}
         play.wake()
 
 

@@ -26,6 +26,7 @@ from tests.explore.shown import Shown, Strikes
 from tests.explore.truth import Truth
 from tests.explore.waits import HookWaits, Waits
 from tests.laws import checked
+from tests.support.worlds import maintenances
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
 MOST_AT_ONCE = 200
@@ -323,7 +324,7 @@ class Laws:
                 raise Broken("calm", f"{name} is still cordoned")
             if any(KEYS.owns(taint.key) for taint in node.taints):
                 raise Broken("calm", f"{name} still has {node.taints}")
-        left = [name for name, one in sorted((cluster.maintenances or {}).items()) if one.finished is None]
+        left = [name for name, one in sorted(maintenances(cluster).items()) if one.finished is None]
         if left:
             raise Broken("calm", f"NodeMaintenances go on: {left}")
         if cluster.ledger.replaced:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from reconciler.drain.claim import claim
+from reconciler.features.publishing.objects import Maintenance, MaintenanceWrite
 from reconciler.features.publishing.settings import HISTORY
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
@@ -23,7 +24,7 @@ from reconciler.model.record import Unreadable, record_of
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.snapshot import Self
 from reconciler.model.values import replace
-from reconciler.model.writes import Maintenance, MaintenanceWrite, NodeWrite
+from reconciler.model.writes import NodeWrite
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
@@ -44,7 +45,7 @@ from tests.explore.outside import Calendars, HookService, SimulatedArm, Simulate
 from tests.explore.truth import KEYS, Truth
 from tests.explore.waits import TENANT
 from tests.support import builders
-from tests.support.worlds import store_of
+from tests.support.worlds import maintenances, store_of
 
 MOST_PASSES = 30
 """Passes at one moment until nothing is written any more; more of them do not converge."""
@@ -98,7 +99,7 @@ class Play:
         self.faults.admit = self.webhook.answer
         self.laws.waits.denied = self.webhook.refuses
         self.counts = Counts(moves=Counter())
-        self.world.clients = {"arm": self.arm, "aws": self.ec2}
+        self.world.clients |= {"arm": self.arm, "aws": self.ec2}
         self.own_node: str | None = None
         self.before: Mapping[str, Node] = {}
         """The nodes at the beginning of the last step."""
@@ -195,7 +196,7 @@ class Play:
     def _rest(self) -> None:
         """Demand that passes write nothing any more."""
         done = len(self.world.api.done)
-        shown = dict(self.cluster.maintenances or {})
+        shown = maintenances(self.cluster)
         for _ in range(4):
             self.wait(_IDLE)
             self.wake()
@@ -353,7 +354,7 @@ class Play:
             self._by_hand(write)
         with self.faults.off():
             for one in signs.writes:
-                one.send(self.world.api)
+                one.send(self.world.outside.client)
 
     def _by_hand(self, write: NodeWrite) -> None:
         with self.faults.off():

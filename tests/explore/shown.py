@@ -13,13 +13,13 @@ from reconciler.model.event import Kind
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan, Notice, NoticeType
 from reconciler.model.record import CaseFacts, Record, record_of
-from reconciler.model.writes import Stage
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.clock import Actor, Happening
 from reconciler.simulation.world import World
 from tests.explore.history import Broken
 from tests.explore.truth import KEYS, Truth, asks
 from tests.laws import checked
+from tests.support.worlds import maintenances
 
 
 class Shown:
@@ -36,7 +36,7 @@ class Shown:
         if Sign.NODE_MAINTENANCES not in PUBLISH.of(policy):
             return
         nodes = {node.uid: node for node in self._world.cluster.nodes.values()}
-        for one in (self._world.cluster.maintenances or {}).values():
+        for one in maintenances(self._world.cluster).values():
             node = nodes.get(one.uid)
             if one.finished is not None or node is None or KEYS.record in node.annotations:
                 continue
@@ -146,10 +146,10 @@ class Strikes:
                 self._open.add(uid)
         going_on = {node.uid for node in cluster.nodes.values() if _has_case(node)}
         self._open &= going_on
-        for one in (cluster.maintenances or {}).values():
+        for one in maintenances(cluster).values():
             if one.finished is not None and not self._missed.get(one.uid, set()).isdisjoint(one.event.ids):
                 self._counts["missed"] += 1
-                if one.state != Stage.MISSED:
+                if one.state != "Missed":
                     raise Broken("missed", f"{one.name} is {one.state}, though pods were on {one.node}")
 
     def told(self, uid: str, notice: Notice) -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.kubernetes import maintenances
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import ApiPath, Connection, Request, api, core, on_node
 from reconciler.kubernetes.eviction import Evictions
@@ -20,7 +19,7 @@ from reconciler.model.errors import NotFound, Rejected
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.node import Taint, Wanted
 from reconciler.model.pod import Owner, Pod, PodSpec
-from reconciler.model.writes import ConditionsWrite, LabelsWrite, MaintenanceWrite, NodeWrite, TaintWrite
+from reconciler.model.writes import ConditionsWrite, LabelsWrite, NodeWrite, TaintWrite
 from tests.support.stub import Answer, Asked, Stub, StubMaker, json_answer
 
 HOSTILE = (
@@ -101,9 +100,6 @@ USES: dict[str, Use] = {
     ),
     "list pods": lambda c, name: Cluster(c).pods(name),
     "write the ledger": lambda c, name: Cluster(c, namespace=name).ledger(),
-    "delete a NodeMaintenance": lambda c, name: maintenances.write(
-        c, lambda: None, MaintenanceWrite(name, "n", "p", None, exists=True)
-    ),
     "take a turn": lambda c, name: Turns(c, lambda: None).take_lease(
         LeaseTake(LeaseRef("ops", name), "n", NOW, timedelta(minutes=1), LeaseSeen("", NOW, timedelta()))
     ),

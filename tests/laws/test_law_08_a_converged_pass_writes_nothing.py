@@ -19,7 +19,7 @@ from tests.laws.test_law_14_the_forecast_comes_true import TEXTS, Announced, ann
 from tests.support import builders, strategies
 from tests.support.builders import IMDS, NOW, REQUEST, minutes
 from tests.support.searching import examples
-from tests.support.worlds import world_of
+from tests.support.worlds import maintenances, world_of
 
 WROTE = Hits()
 
@@ -58,12 +58,11 @@ def test_events_that_differ_in_little_are_published_once_each(
 ) -> None:
     annotations = {REQUEST: asked} if asked is not None else {}
     world = world_of([builders.node("a", annotations=annotations), builders.node("b")])
-    world.cluster.maintenances = {}
     history = History(world, builders.settings("publish: [nodemaintenances]"))
     for number in range(len(reported)):
         world.cluster.annotate("a", IMDS, builders.published(*reported[: number + 1]))
         history.until_still()
-    ALIKE.count(len(world.cluster.maintenances))
+    ALIKE.count(len(maintenances(world.cluster)))
     writes = world.api.writes
     history.look()
 

@@ -14,7 +14,7 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader, Look, LookRequest, Outside
 from reconciler.model.snapshot import Ledger
-from reconciler.model.writes import ClusterWriter, Maintenance
+from reconciler.model.writes import ClusterWriter
 from reconciler.run import rehearse
 from reconciler.settings.schema import Settings
 from reconciler.simulation.world import World
@@ -55,9 +55,6 @@ class ReadOnly:
     def holds(self) -> tuple[PersonHold, ...]:
         return self._api.holds()
 
-    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        return self._api.maintenances(prefix)
-
     def disagreement(self) -> Disagreement | None:
         return self._api.disagreement()
 
@@ -77,7 +74,7 @@ class ReadOnly:
 def reading(world: World) -> Outside:
     """What a rehearsal uses of the world."""
     reader = ReadOnly(world)
-    return Outside(reader=reader, itself=world.outside.itself, ahead=PodsAhead(reader))
+    return Outside(reader=reader, clients=world.clients, itself=world.outside.itself, ahead=PodsAhead(reader))
 
 
 ACTS = Hits()

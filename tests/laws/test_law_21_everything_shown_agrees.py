@@ -29,7 +29,6 @@ from reconciler.model.pod import Owner, Placement
 from reconciler.model.schedule import CaseForecast, ObstacleCode
 from reconciler.model.selector import LabelSelector, Operator, Requirement
 from reconciler.model.values import replace
-from reconciler.model.writes import Stage
 from reconciler.passes.assess import assess
 from reconciler.report import explained
 from reconciler.report.ahead import Status, plan_ahead
@@ -43,7 +42,7 @@ from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, case_of, minutes, node
 from tests.support.searching import examples
-from tests.support.worlds import world_of
+from tests.support.worlds import maintenances, world_of
 
 KEYS = keys_of(DEFAULT_PREFIX)
 NAMES = ("n0", "n1", "n2")
@@ -232,11 +231,11 @@ def _published_agrees(report: dict[str, Any], history: History) -> None:
     """What others read of the node is what the report says."""
     node, deadline = history.cluster.nodes[report["name"]], report["deadline"]
     seconds = int(datetime.fromisoformat(deadline).timestamp()) if deadline else 0
-    (view,) = (one for one in (history.cluster.maintenances or {}).values() if one.node == node.name)
+    (view,) = (one for one in maintenances(history.cluster).values() if one.node == node.name)
     assert (node.labels[KEYS.state], node.labels[KEYS.deadline]) == (report["state"], str(seconds))
     drained = node.annotations[DRAINSAFE_STATE] in ("NodeDrained", "MaintenanceStarted")
-    assert drained is (view.state == Stage.DRAINED)
-    if view.state in (Stage.WAITING, Stage.HELD, Stage.CORDONED):
+    assert drained is (view.state == "Drained")
+    if view.state in ("Waiting", "Held", "Cordoned"):
         codes = dict.fromkeys(hold["check"] for hold in report["holds"] if hold["check"] != "drain")
         assert (view.reason, view.due and to_text(view.due)) == (",".join(codes), deadline)
 

@@ -22,7 +22,7 @@ from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import NODE_KEYS, OwnKeys, Writer, keys_of
 from reconciler.model.node import PREFERENCE
 from reconciler.model.record import Claim, ClaimKind, Cordon, Record, to_annotation
-from reconciler.model.writes import MaintenanceWrite, NodeWrite
+from reconciler.model.writes import NodeWrite
 from reconciler.passes.release import left_on, release
 from reconciler.run import PARTS
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
@@ -32,6 +32,7 @@ from tests.support.builders import NOW, PREFIX
 from tests.support.patches import answer_patch
 from tests.support.searching import examples
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
+from tests.support.worlds import maintenances
 
 KEYS = keys_of(PREFIX)
 ON_PODS = {"drain", "wait_completed", "restart"}
@@ -247,9 +248,11 @@ def test_the_list_has_whatever_passes_write(steps: list[tuple[Step, timedelta]])
         if write is not None:
             history.api.patch_node(write)
         for sign in signs.writes:
-            sign.send(history.api)
-    for one in history.api.maintenances(PREFIX) or ():
-        history.api.write_maintenance(MaintenanceWrite(one.name, one.node, PREFIX, None, exists=True))
+            sign.send(history.world.outside.client)
+    for objects in (feature.objects for feature in PARTS.features if feature.objects):
+        for deletion in objects.deletions(history.world.outside.client, PREFIX):
+            deletion.send(history.world.outside.client)
+    assert maintenances(history.cluster) == {}
     for node in history.cluster.nodes.values():
         keys = {*node.labels, *node.annotations, *(one.key for one in node.taints)}
         assert [key for key in keys if KEYS.owns(key) or key in DRAINSAFE_KEYS] == []

@@ -64,7 +64,6 @@ READS: dict[str, tuple[Any, ...]] = {
     "agents": (),
     "remediator": (),
     "server_version": (),
-    "maintenances": (builders.PREFIX,),
     "cordoned_by_us": ([_NODE],),
     "uncordoned_by": (_NODE,),
     "unplaced": (),

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.plan import NodePlan
-from reconciler.model.writes import Stage
 from reconciler.settings.schema import Settings
 from tests.laws.histories import History
 from tests.laws.hits import Hits
@@ -17,7 +16,7 @@ from tests.support import builders
 from tests.support.builders import IMDS, minutes, pod, published
 from tests.support.searching import examples
 from tests.support.strategies import rfc1123
-from tests.support.worlds import world_of
+from tests.support.worlds import maintenances, world_of
 
 NAMES = ("n0", "n1", "n2")
 POLICIES = (
@@ -145,9 +144,8 @@ def test_an_event_that_starts_while_pods_have_to_go_is_missed_and_told_once(
     cluster = watcher.history.cluster
     told = Counter(one.node for one in cluster.events if one.notice.reason == "MaintenanceMissed")
     assert told == +watcher.missed
-    assert cluster.maintenances is not None
-    ends = {id_: one.state for one in cluster.maintenances.values() for id_ in one.event.ids}
-    assert {id_ for id_, state in ends.items() if state == Stage.MISSED} == watcher.met
+    ends = {id_: one.state for one in maintenances(cluster).values() for id_ in one.event.ids}
+    assert {id_ for id_, state in ends.items() if state == "Missed"} == watcher.met
     MISSED.count(bool(watcher.met))
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from reconciler.drain.drainer import Limits
 from reconciler.model.drains import DrainOptions, DrainOrder, Phase
-from reconciler.model.errors import Conflict, NotFound, TooManyRequests, Unreachable
+from reconciler.model.errors import Conflict, TooManyRequests, Unreachable
 from reconciler.model.node import Wanted
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
-from reconciler.model.writes import MaintenanceWrite, NodeWrite, node_write
+from reconciler.model.writes import NodeWrite, node_write
 from reconciler.simulation.api import Call, ProcessKilled
 from reconciler.simulation.world import World
 from tests.simulation.building import PREFIX, START, budget, cordoning, name, pods_of, web, world
@@ -88,15 +88,6 @@ def test_the_ledger_conflicts_while_another_client_keeps_writing_it_and_its_last
     there.cluster.ledger_contended = False
     there.api.write_ledger(Ledger(START - SECOND))
     assert there.cluster.ledger.last_start == START
-
-
-def test_without_the_crd_there_are_no_node_maintenances() -> None:
-    there = world(1)
-    there.cluster.maintenances = None
-
-    assert there.api.maintenances(PREFIX) is None
-    with pytest.raises(NotFound):
-        there.api.write_maintenance(MaintenanceWrite(name(0), "uid", "view", exists=True, wanted=None))
 
 
 def test_a_node_that_brings_a_uid_is_taken_as_it_is() -> None:

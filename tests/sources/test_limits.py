@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reconciler.kubernetes import ledger, maintenances
+from reconciler.kubernetes import ledger
 from reconciler.kubernetes.objects import OnlyMetadata
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.formats import budget_format, json_format, node_format, pod_format
@@ -26,7 +26,6 @@ from reconciler.sources.named_condition import read_named
 from reconciler.sources.request import source as request
 from tests.support import builders, shapes
 from tests.support.builders import IMDS, PREFIX, RECORD, REQUEST
-from tests.support.stub import StubMaker, json_answer
 
 FAR = datetime(9999, 12, 31, tzinfo=UTC)
 MANY_DIGITS = "9" * 5000
@@ -189,17 +188,6 @@ def test_an_annotation_is_kept_only_as_far_as_it_is_read() -> None:
     document = {"metadata": {"name": "a", "annotations": {IMDS: "x" * 10**6}}}
     node = node_format(WANTED).read(shapes.encoded(protobuf.Node(), document))
     assert len(node.annotations[IMDS]) == limits.ANNOTATION + 1
-
-
-def test_a_maintenance_object_beyond_the_limits_is_read_and_written_again(stub: StubMaker) -> None:
-    item = {
-        "metadata": {"name": "m"},
-        "spec": {"durationSeconds": 10**15, "notBefore": "9999-12-31T23:59:59Z"},
-        "status": {"due": "soon"},
-    }
-    _, connection = stub(lambda _: json_answer({"metadata": {}, "items": [item]}))
-    (found,) = maintenances.read(connection, PREFIX) or ()
-    assert (found.duration, found.event.not_before, found.due) == (None, None, None)
 
 
 @pytest.mark.parametrize("have", [10**12, f"{MANY_DIGITS}", -1])

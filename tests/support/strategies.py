@@ -417,7 +417,8 @@ def worlds(
     world.cluster.agents = draw(_agents)
     world.cluster.remediator = draw(_remediators)
     world.cluster.ledger = Ledger(draw(maybe_past))
-    world.cluster.maintenances = {} if draw(booleans) else None
+    if draw(booleans):
+        world.cluster.others.pop("nodemaintenances", None)
     return world
 
 

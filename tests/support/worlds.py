@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from reconciler.model.machine import OPENSHIFT
@@ -15,6 +16,7 @@ from reconciler.passes.store import Store
 from reconciler.run import PARTS, run_pass
 from reconciler.settings.schema import Settings
 from reconciler.simulation.clock import Actor
+from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
 from reconciler.simulation.world import SteppedDrainer, World
 from tests.support.builders import LONG_AGO, NOW
@@ -29,6 +31,11 @@ def world_of(nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), *, start: dat
     for pod in pods:
         world.cluster.add_pod(pod)
     return world
+
+
+def maintenances(cluster: SimulatedCluster) -> Mapping[str, Any]:
+    """Return the NodeMaintenance objects by name; none without their CRD, or the feature."""
+    return cluster.others.get("nodemaintenances", {})
 
 
 def look(world: World, settings: Settings, now: datetime | None = None) -> tuple[Plan, tuple[Outcome, ...]]:

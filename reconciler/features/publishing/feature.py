@@ -11,14 +11,21 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.features.publishing import drainsafe, hints, node_conditions
-from reconciler.features.publishing.node_maintenances import IN_LEDGER, keeps, object_changes, read_objects
+from reconciler.features.publishing.node_maintenances import (
+    IN_LEDGER,
+    everything,
+    keeps,
+    object_changes,
+    read_objects,
+)
+from reconciler.features.publishing.objects import OBJECTS, UPDATE
 from reconciler.features.publishing.settings import HINTS, PUBLISH, EnabledSigns, Sign
 from reconciler.model.node import LIFECYCLE, Node
 from reconciler.model.problems import guarded
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.parts import all_signs
-from reconciler.passes.plugin import Feature, Wants
+from reconciler.passes.plugin import Feature, ShownObjects, Wants
 from reconciler.settings.schema import Settings
 
 
@@ -98,13 +105,13 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
 
 FEATURE = Feature(
     "publishing",
+    actions=(UPDATE,),
     ledger=IN_LEDGER,
     reads=_reads,
-    read_objects=read_objects,
+    objects=ShownObjects(OBJECTS, read_objects, object_changes, everything),
     bears_signs=bears_signs,
     signs=_signs,
     outlived=hints.removed_hints,
-    object_changes=object_changes,
     keeps=keeps,
     removed=removed_signs,
 )

@@ -15,6 +15,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from reconciler.features.publishing.objects import (
+    LATE,
+    MAINTENANCES,
+    MISSED,
+    OBJECTS,
+    Maintenance,
+    MaintenanceWrite,
+    Stage,
+)
 from reconciler.features.publishing.settings import HISTORY, PUBLISH, Sign
 from reconciler.model.case_outcome import CaseResult, outcome_of_event
 from reconciler.model.errors import ClusterError
@@ -22,24 +31,14 @@ from reconciler.model.event import Kind
 from reconciler.model.holds import DISMISSED, DRAIN_BLOCKED, INTERNAL
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import shifted, to_text
-from reconciler.model.node import (
-    DRAINED,
-    DRAINING,
-    IN_PROGRESS,
-    LATE,
-    LIFECYCLE,
-    MISSED,
-    PLANNED,
-    Condition,
-    Node,
-)
+from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
-from reconciler.model.ports import ClusterReader
+from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.snapshot import LedgerPart
+from reconciler.model.tasks import Clients
 from reconciler.model.values import code_of, replace
-from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
 from reconciler.passes.plugin import Fleet, ObjectChanges, ReadObjects
 from reconciler.profiles.case import known
 from reconciler.settings.schema import Settings
@@ -62,7 +61,6 @@ class _Live(Struct, frozen=True):
 
 
 SIGN = Sign.NODE_MAINTENANCES
-_OBJECTS = "NodeMaintenance objects"
 
 Signs = tuple[str, ...]
 """The names of signs."""
@@ -74,32 +72,35 @@ IN_LEDGER: LedgerPart[Signs] = LedgerPart(
 
 
 def read_objects(
-    reader: ClusterReader, settings: Settings, earlier: Collection[str] = (), gaps: Gaps | None = None
+    outside: Outside, settings: Settings, earlier: Collection[str] = (), gaps: Gaps | None = None
 ) -> ReadObjects:
     """Return the objects of this installation by sign, and a message if they can't be read.
 
     They are read while the settings publish them, and after that until none is left: `earlier` are the signs
     that may have objects. They only show something, so no pass fails because of them. With `gaps`, a missing
-    permission is noted there instead of in a message.
+    permission is noted there instead of in a message. A process without a client reads nothing.
     """
     on = SIGN in PUBLISH.of(settings)
     if not on and SIGN not in earlier:
         return {}, ()
+    client, prefix = outside.client(MAINTENANCES.name), settings.keys.prefix
+    if client is None:
+        return {}, ()
     try:
-        objects = reader.maintenances(settings.keys.prefix)
+        objects = outside.beside.read((OBJECTS, prefix), partial(client.read, prefix))
     except ClusterError as error:
         if error.needs and not on:
-            return {SIGN: ()}, (f"{_OBJECTS} are no longer published, and stay as they are: {error}",)
+            return {SIGN: ()}, (f"{OBJECTS} are no longer published, and stay as they are: {error}",)
         if error.needs and gaps is not None:
-            gaps.note(_OBJECTS, error, "they are left as they are")
+            gaps.note(OBJECTS, error, "they are left as they are")
             return {}, ()
         problem = str(error)
     except Exception as error:  # noqa: BLE001 - a publisher's error harms that publisher only
-        problem = internal(f"{_OBJECTS} can't be read", error)
+        problem = internal(f"{OBJECTS} can't be read", error)
     else:
         # A cluster without the CRD has none.
         return ({SIGN: objects or ()} if objects is not None or not on else {}), ()
-    return {}, (f"{_OBJECTS} can't be read, and are left as they are: {problem}",)
+    return {}, (f"{OBJECTS} can't be read, and are left as they are: {problem}",)
 
 
 def object_changes(published: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
@@ -184,20 +185,26 @@ def deletions(existing: Sequence[Maintenance], fleet: Fleet) -> ObjectChanges:
     What nobody updates is deleted at once. Maintenance that is over stays for `history`, as always.
     """
     old = _expired(existing, fleet)
-    going_on = (_deletion(one, fleet) for one in existing if one.finished is None)
+    going_on = (_deletion(one, fleet.settings.keys.prefix) for one in existing if one.finished is None)
     return ObjectChanges((*going_on, *old.writes), old.moments)
+
+
+def everything(clients: Clients, prefix: str) -> tuple[MaintenanceWrite, ...]:
+    """Return the deletions of all objects of an installation; raises ClusterError."""
+    objects = MAINTENANCES.of(clients).read(prefix) or ()
+    return tuple(_deletion(maintenance, prefix) for maintenance in objects)
 
 
 def _expired(objects: Iterable[Maintenance], fleet: Fleet) -> ObjectChanges:
     """Return the deletions of objects that are over for `history`, and when the others will be."""
     history = HISTORY.of(fleet.settings)
     ends = [(one, shifted(one.finished, history)) for one in objects if one.finished is not None]
-    writes = tuple(_deletion(one, fleet) for one, end in ends if end <= fleet.now)
+    writes = tuple(_deletion(one, fleet.settings.keys.prefix) for one, end in ends if end <= fleet.now)
     return ObjectChanges(writes, tuple(end for _, end in ends if end > fleet.now))
 
 
-def _deletion(one: Maintenance, fleet: Fleet) -> MaintenanceWrite:
-    return MaintenanceWrite(one.name, one.node, fleet.settings.keys.prefix, None, exists=True)
+def _deletion(one: Maintenance, prefix: str) -> MaintenanceWrite:
+    return MaintenanceWrite(one.name, one.node, prefix, None, exists=True)
 
 
 def _of_plan(

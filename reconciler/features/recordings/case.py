@@ -39,7 +39,6 @@ from reconciler.model.snapshot import (
     Undone,
 )
 from reconciler.model.values import Name, replace
-from reconciler.model.writes import Maintenance
 from reconciler.passes.assess import assess
 from reconciler.passes.decide.known import rests
 from reconciler.passes.parts import Parts
@@ -296,10 +295,6 @@ class _Reader:
 
     def holds(self) -> tuple[PersonHold, ...]:
         return self.ledger().holds
-
-    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        del prefix
-        return None
 
     def disagreement(self) -> Disagreement | None:
         return self._case.disagreement

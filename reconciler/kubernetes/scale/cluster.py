@@ -31,7 +31,6 @@ from reconciler.model.ports import COUNTS, Look, LookRequest
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, Remediator, ServerVersion
 from reconciler.model.values import replace
-from reconciler.model.writes import Maintenance
 
 Value = TypeVar("Value")
 
@@ -184,9 +183,6 @@ class CachedCluster(Cluster):
         age = time.monotonic() - at
         as_of = self._connection.time.now() - timedelta(seconds=age) if age > OLD else None
         return replace(ledgers.from_data(data), as_of=as_of)
-
-    def maintenances(self, prefix: str) -> tuple[Maintenance, ...] | None:
-        return self._beside.read(("NodeMaintenance objects", prefix), partial(super().maintenances, prefix))
 
     def cordoned_by_us(self, nodes: Sequence[Node]) -> frozenset[str]:
         what = ("who cordoned", *sorted(node.uid for node in nodes))

@@ -10,8 +10,8 @@ import yaml
 
 from reconciler.features.publishing.drainsafe import Drainsafe
 from reconciler.features.publishing.feature import FEATURE
+from reconciler.features.publishing.objects import Stage
 from reconciler.features.publishing.settings import Sign
-from reconciler.model.writes import Stage
 from reconciler.settings.schema import Settings
 from tests.docs.pages import headings, written
 

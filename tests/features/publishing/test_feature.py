@@ -13,9 +13,12 @@ from reconciler.features.publishing.feature import (
     node_signs,
     removed_signs,
 )
-from reconciler.features.publishing.node_maintenances import SIGN, object_changes, read_objects
+from reconciler.features.publishing.node_maintenances import SIGN, keeps, object_changes, read_objects
+from reconciler.features.publishing.objects import MaintenanceWrite
 from reconciler.features.publishing.settings import EnabledSigns, Sign
-from reconciler.model.errors import Forbidden
+from reconciler.features.publishing.simulation import KIND
+from reconciler.model.errors import Forbidden, NotFound
+from reconciler.model.values import replace
 from reconciler.passes.decision import NodeSigns
 from reconciler.passes.plugin import Fleet, ObjectChanges
 from reconciler.run import run_pass
@@ -54,22 +57,23 @@ def test_what_any_publisher_has_on_a_node_is_borne_and_removed() -> None:
 
 
 def test_objects_are_read_only_where_they_are_published() -> None:
-    api = World(NOW).api
+    there = World(NOW)
+    api = there.api
 
-    assert read_objects(api, PUBLISHED) == ({"nodemaintenances": ()}, ())
+    assert read_objects(there.outside, PUBLISHED) == ({"nodemaintenances": ()}, ())
     assert api.reads == 1
-    assert read_objects(api, builders.settings("publish: [drainsafe]")) == ({}, ())
+    assert read_objects(there.outside, builders.settings("publish: [drainsafe]")) == ({}, ())
     assert api.reads == 1
 
 
 def test_objects_that_can_not_be_read_are_a_problem_and_are_left_as_they_are() -> None:
-    api = World(NOW).api
+    there = World(NOW)
 
     def refuse(call: Call) -> None:
         raise Forbidden(f"no right to {call.what}")
 
-    api.before_read = refuse
-    found, problems = read_objects(api, PUBLISHED)
+    there.api.before_read = refuse
+    found, problems = read_objects(there.outside, PUBLISHED)
 
     assert found == {}
     (problem,) = problems
@@ -78,10 +82,19 @@ def test_objects_that_can_not_be_read_are_a_problem_and_are_left_as_they_are() -
 
 
 def test_a_cluster_without_the_kind_has_nothing_to_change() -> None:
-    api = World(NOW).api
-    api.cluster.maintenances = None
+    there = World(NOW)
+    del there.cluster.others[KIND]
 
-    assert read_objects(api, PUBLISHED) == ({}, ())
+    assert read_objects(there.outside, PUBLISHED) == ({}, ())
+    with pytest.raises(NotFound):
+        MaintenanceWrite("a-1", "a", PREFIX, None, exists=True).send(there.outside.client)
+
+
+def test_a_process_without_a_client_reads_no_objects_and_knows_of_none() -> None:
+    alone = replace(World(NOW).outside, clients={})
+
+    assert read_objects(alone, PUBLISHED, ["nodemaintenances"]) == ({}, ())
+    assert keeps(("nodemaintenances",), Fleet((), {}, PUBLISHED, NOW)) == ("nodemaintenances",)
 
 
 TOY = NodePublisher(

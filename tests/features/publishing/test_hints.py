@@ -198,7 +198,7 @@ def test_releasing_takes_the_hints_off() -> None:
     assert patch is not None
     scene.api.patch_node(patch)
     for sign in signs.writes:
-        sign.send(scene.api)
+        sign.send(scene.world.outside.client)
     after = scene.cluster.nodes["n0"]
 
     assert hinted(after) == (None, False)

@@ -7,18 +7,19 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.features.publishing.node_maintenances import IN_LEDGER, changes
+from reconciler.features.publishing.objects import MISSED, Maintenance, Stage
+from reconciler.features.publishing.simulation import KIND
 from reconciler.model.errors import Forbidden
 from reconciler.model.event import Kind
 from reconciler.model.holds import INTERNAL
-from reconciler.model.node import MISSED
 from reconciler.model.values import replace
-from reconciler.model.writes import Maintenance, Stage
 from reconciler.passes.plugin import Fleet
 from reconciler.simulation.api import Call
 from tests.laws.histories import History
 from tests.passes.decide.test_outcomes import announced, begun, history, look, say
 from tests.support import builders
 from tests.support.builders import NOW, known, minutes, pod, published
+from tests.support.worlds import maintenances
 
 SHOWN = "publish: [nodemaintenances]"
 HELD = f"budget: {{maxUnavailable: 1, ignore: {{notReadyFor: 10h}}}}\n{SHOWN}"
@@ -43,9 +44,9 @@ def blocked() -> History:
 
 
 def the_object(scene: History) -> Maintenance:
-    assert scene.cluster.maintenances is not None
-    (found,) = scene.cluster.maintenances.values()
-    return found
+    maintenance: Maintenance
+    (maintenance,) = maintenances(scene.cluster).values()
+    return maintenance
 
 
 @pytest.mark.parametrize(
@@ -146,15 +147,14 @@ def test_objects_that_are_no_longer_published_go_and_are_then_not_read_any_more(
     look(scene)
     assert IN_LEDGER.of(scene.cluster.ledger) == ("nodemaintenances",)
     over = replace(the_object(scene), name="a-over", finished=scene.now)
-    assert scene.cluster.maintenances is not None
-    scene.cluster.maintenances[over.name] = over
+    scene.cluster.others[KIND] = {**maintenances(scene.cluster), over.name: over}
 
     scene.settings = builders.settings("budget: {maxUnavailable: 100%}\nhistory: 10m")
     look(scene, 5)
     assert the_object(scene) == over
     look(scene, 5)
     look(scene)
-    assert scene.cluster.maintenances == {}
+    assert maintenances(scene.cluster) == {}
     look(scene)
     assert IN_LEDGER.of(scene.cluster.ledger) == ()
     assert _reads(scene) == 0

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from reconciler.features.publishing.node_maintenances import changes, deletions
+from reconciler.features.publishing.objects import Maintenance, MaintenanceWrite, Stage
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, PLANNED
 from reconciler.model.plan import JudgedEvent, NodePlan, NodeStatus
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
-from reconciler.model.writes import Maintenance, MaintenanceWrite, Stage
 from reconciler.passes.plugin import Fleet, ObjectChanges
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, known

@@ -42,6 +42,7 @@ from tests.laws.hits import Hits
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, RECORD, REQUEST, minutes
 from tests.support.searching import examples, kills
+from tests.support.worlds import maintenances
 
 ALL = """publish: [drainsafe, node-conditions, nodemaintenances]
 hints: {taint: true, label: true}"""
@@ -209,7 +210,7 @@ def test_releasing_takes_the_signs_off() -> None:
     assert signs.writes
     history.api.patch_node(patch)
     for sign in signs.writes:
-        sign.send(history.api)
+        sign.send(history.world.outside.client)
     after = history.cluster.nodes["n0"]
 
     assert set(after.annotations) == {REQUEST, builders.UID}
@@ -274,7 +275,6 @@ def test_over_any_history_the_signs_agree_with_the_record_and_the_value_keeps_it
     policy: Settings, steps: list[tuple[Step, timedelta]]
 ) -> None:
     world, every = small_world(), builders.settings(ALL)
-    world.cluster.maintenances = {}
     history = History(
         world, policy.model_copy(update={"publish": PUBLISH.of(every), "hints": HINTS.of(every)})
     )
@@ -314,7 +314,6 @@ STAYS = {"recordReadable", "lookedAfter", "notClaimed", "internal"}
 def test_publishing_comes_to_rest_stays_so_and_leaves_nothing_behind_once_it_is_off(
     world: World, policy: Settings, part: float
 ) -> None:
-    world.cluster.maintenances = {}
     history = History(world, policy)
     plan = history.until_still(most=20)
     HINTED.count(any(bears_hints(node, PREFIX) for node in world.cluster.nodes.values()))
@@ -342,7 +341,6 @@ def test_publishing_comes_to_rest_stays_so_and_leaves_nothing_behind_once_it_is_
 def story(kill_at: int) -> tuple[int, object]:
     """Cases from request to end, killed at one write; how many writes there were, and what is left."""
     world = small_world()
-    world.cluster.maintenances = {}
     history = History(world, builders.settings(f"{ALL}\nbudget: {{maxUnavailable: 1}}"))
     count = 0
 
@@ -368,7 +366,7 @@ def story(kill_at: int) -> tuple[int, object]:
         name: (dict(node.annotations), dict(node.labels), node.taints, shown(node), node.unschedulable)
         for name, node in world.cluster.nodes.items()
     }
-    views = sorted((one.node, one.state, one.name) for one in world.cluster.maintenances.values())
+    views = sorted((one.node, one.state, one.name) for one in maintenances(world.cluster).values())
     return count, (left, views)
 
 

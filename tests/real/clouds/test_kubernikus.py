@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.runtime.environment import Target
 from jobs.runtime.machines import MachineProviders
-from jobs.runtime.process import Ports, processes
 from reconciler.features.kubernikus.client import Servers
 from reconciler.features.kubernikus.process import OPENSTACK
 from reconciler.features.kubernikus.settings import UPDATE_LABEL
@@ -23,9 +21,6 @@ OLD = "v1.35.1"
 def cloud(scene: Scene) -> Iterator[FakeOpenStack]:
     scene.api.create_namespace("node-maintenance")
     scene.set(PROFILES)
-    ports = Ports(scene.connection, Target(), lambda: None)
-    for process in processes():
-        scene.clients |= process.ports(ports)(scene.settings).clients if process.ports else {}
     with FakeOpenStack() as made:
         servers = Servers(lambda: made.access, lambda: None)
         scene.machines = MachineProviders({OPENSTACK: lambda: servers})

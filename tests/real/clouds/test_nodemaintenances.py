@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from reconciler.features.publishing.node_maintenances import changes
+from reconciler.features.publishing.objects import Maintenance, MaintenanceWrite
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.values import replace
-from reconciler.model.writes import Maintenance, MaintenanceWrite
 from reconciler.passes.plugin import Fleet
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.scene import Scene

@@ -6,9 +6,10 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from jobs.runtime.environment import Target
+from jobs.runtime.process import Ports, ports_made_by, processes
 from reconciler import USER_AGENT
 from reconciler.drain.drainer import Drainer
-from reconciler.features.events.kubernetes_events import KubernetesEvents
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.eviction import Evictions
@@ -113,7 +114,8 @@ class Scene:
         self.settings = parse_settings("mode: Enforce", "maintenance.yaml")
         self.connection = Connection(str(controlplane.kubeconfig))
         self.cluster = Cluster(self.connection, guard=lambda: None, agent_namespace="agents", agent="agent")
-        self.notifier = KubernetesEvents(self.connection, guard=lambda: None)
+        given = Ports(self.connection, Target(namespace=HOOKS_IN), lambda: None)
+        self._ports = [process.ports(given) for process in processes() if process.ports]
         self.itself = Self()
         self.clients: dict[str, Any] = {}
         self.machines: Machines | None = None
@@ -303,18 +305,14 @@ class Scene:
     @property
     def outside(self) -> WritableOutside:
         """What the next pass is given."""
-        # Only a scene with hooks needs the feature.
-        from reconciler.features.hooks.process import SettingsHooks
-
+        ports = ports_made_by(self._ports, self.settings)
+        assert ports.notifier is not None
         return WritableOutside(
             reader=self.cluster,
             writer=self.cluster,
             drainer=self.drainer,
-            notifier=self.notifier,
-            clients={
-                **self.clients,
-                "hooks": SettingsHooks(self.connection, HOOKS_IN, self.settings, lambda: None),
-            },
+            notifier=ports.notifier,
+            clients={**ports.clients, **self.clients},
             machines=self.machines,
             itself=self.itself,
         )

@@ -1,4 +1,4 @@
-"""NodeMaintenance objects: reads, creates, changes and deletes them. Nothing depends on them."""
+"""Reads and writes NodeMaintenance objects. Nothing depends on them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import msgspec
 
-from reconciler.http.retrying import Guard
+from reconciler.features.publishing.objects import Maintenance, MaintenanceWrite
+from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes.connection import MERGE_PATCH, ApiPath, Connection, Request
 from reconciler.kubernetes.objects import get_list, send
 from reconciler.kubernetes.wire.shapes import ObjectMeta
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, NotFound
 from reconciler.model.event import Kind
-from reconciler.model.keys import INSTALLATION
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Condition
 from reconciler.model.record import KnownEvent
-from reconciler.model.writes import Maintenance, MaintenanceWrite
 
 # Attributes have the names of the API, so no table of names is needed.
 # ruff: noqa: N815
@@ -27,6 +27,9 @@ from reconciler.model.writes import Maintenance, MaintenanceWrite
 API_VERSION = "node-maintenance.dev/v1alpha1"
 KIND = "NodeMaintenance"
 PATH = ApiPath("apis", *API_VERSION.split("/"), "nodemaintenances")
+INSTALLATION = f"{DEFAULT_PREFIX}/keys-prefix"
+"""The label that names the prefix of the installation. It is the same for every prefix."""
+
 PATIENCE = 2.0
 """Seconds. Nothing waits for these objects; the next pass tries again."""
 
@@ -66,36 +69,47 @@ class _Object(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-def read(connection: Connection, prefix: str) -> tuple[Maintenance, ...] | None:
-    """Return all objects of this installation, None if the CRD is not installed."""
-    try:
-        found, _ = get_list(
-            connection, PATH, _Object, labels=f"{INSTALLATION}={_installation(prefix)}", patience=PATIENCE
-        )
-    except NotFound:
-        return None
-    return tuple(_from_object(one) for one in found)
+class Client:
+    """Maintenances on the API server; safe for threads."""
 
+    def __init__(self, connection: Connection, guard: Guard | None = None) -> None:
+        """Use this connection, and call the guard before each write; without a guard it only reads."""
+        self._connection = connection
+        self._guard = guard or read_only
 
-def write(connection: Connection, guard: Guard, what: MaintenanceWrite) -> None:
-    """Carry out one write; raises Conflict where another client created the object meanwhile."""
-    path = PATH / what.name
-    if what.wanted is None:
-        request = Request("DELETE", path)
-    elif what.exists:
-        request = Request("PATCH", path, body=_to_object(what.wanted, what.prefix), content_type=MERGE_PATCH)
-    else:
-        request = Request("POST", PATH, body=_without_nulls(_to_object(what.wanted, what.prefix)))
+    def read(self, prefix: str) -> tuple[Maintenance, ...] | None:
+        """Return the objects of the installation with this prefix; None if the CRD is not installed."""
+        labels = f"{INSTALLATION}={_installation(prefix)}"
+        try:
+            items, _ = get_list(self._connection, PATH, _Object, labels=labels, patience=PATIENCE)
+        except NotFound:
+            return None
+        return tuple(map(_from_object, items))
 
-    try:
-        send(connection, guard, request, patience=PATIENCE)
-    except NotFound:
-        if what.wanted is not None:
-            raise
-    except Conflict:
-        # An earlier try created it, and its answer was lost: the next pass compares.
-        if what.exists:
-            raise
+    def write(self, write: MaintenanceWrite) -> None:
+        """Create, change or delete an object; deleting one that is gone succeeds.
+
+        Raises Conflict where another client changes it at the same time.
+        """
+        path = PATH / write.name
+        if write.wanted is None:
+            request = Request("DELETE", path)
+        else:
+            body = _to_object(write.wanted, write.prefix)
+            if write.exists:
+                request = Request("PATCH", path, body=body, content_type=MERGE_PATCH)
+            else:
+                request = Request("POST", PATH, body=_without_nulls(body))
+
+        try:
+            send(self._connection, self._guard, request, patience=PATIENCE)
+        except NotFound:
+            if write.wanted is not None:
+                raise
+        except Conflict:
+            # An earlier try created it, and its answer was lost: the next pass compares.
+            if write.exists:
+                raise
 
 
 def _installation(prefix: str) -> str:
