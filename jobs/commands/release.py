@@ -105,7 +105,7 @@ def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: b
         "--all",
         "everything",
         is_flag=True,
-        help="Release all nodes, to uninstall, with holds, requests, data of profiles, and published objects.",
+        help="Release all nodes, to uninstall, with holds, requests, data of profiles and published objects.",
     ),
 )
 @click.option("--reset", is_flag=True, help="Also remove a record that can't be read.")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
 from reconciler.model.event import Kind
 from reconciler.model.holds import INTERNAL
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, Writer
@@ -21,12 +20,13 @@ from reconciler.simulation.world import World
 from tests.explore.cases import Cases
 from tests.explore.history import Broken
 from tests.explore.obeyed import Obeyed
+from tests.explore.of_features import LawsOfFeature
 from tests.explore.shared import Shared, is_for_events
-from tests.explore.shown import Shown, Strikes
+from tests.explore.shown import Strikes
 from tests.explore.truth import Truth
 from tests.explore.waits import HookWaits, Waits
 from tests.laws import checked
-from tests.support.worlds import maintenances
+from tests.support.of_features import annotations_of_signs, from_tests
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
 MOST_AT_ONCE = 200
@@ -53,11 +53,13 @@ class Laws:
         self.checked: Counter[str] = Counter()
         self._obeyed = Obeyed(world, truth, self.checked)
         self.cases = Cases(world, truth, self.checked, self._obeyed)
-        self._shown = Shown(world, truth, self.checked)
         self.waits = Waits(world, self.checked)
         self.hooks = HookWaits(world, truth, self.checked)
         self.shared = Shared(world, self.checked)
         self.strikes = Strikes(world, truth, self.checked, self._excused)
+        self.of_features: list[LawsOfFeature] = [
+            laws(world, truth, self.checked, self.strikes.missed) for laws in from_tests("explored", "LAWS")
+        ]
         self.under(policy)
         self.ours: set[str] = set()
         self.foreign: set[str] = set()
@@ -295,8 +297,9 @@ class Laws:
     def still(self, policy: Settings) -> None:
         """Check the state after passes that act and have nothing more to do."""
         self.cases.rests(policy)
-        self._shown.rests(policy)
         self.strikes.rests()
+        for laws in self.of_features:
+            laws.rests(policy)
         self.waits.rests(policy)
         self.checked["12"] += 1
         wrong = checked.wrongly_acknowledged(self.world.cluster, policy, self.world.now)
@@ -324,9 +327,8 @@ class Laws:
                 raise Broken("calm", f"{name} is still cordoned")
             if any(KEYS.owns(taint.key) for taint in node.taints):
                 raise Broken("calm", f"{name} still has {node.taints}")
-        left = [name for name, one in sorted(maintenances(cluster).items()) if one.finished is None]
-        if left:
-            raise Broken("calm", f"NodeMaintenances go on: {left}")
+        for laws in self.of_features:
+            laws.calm()
         if cluster.ledger.replaced:
             raise Broken("calm", f"the ledger still waits for {cluster.ledger.replaced}")
 
@@ -335,7 +337,7 @@ class Laws:
         for name, node in self.world.cluster.nodes.items():
             left = {*node.labels, *node.annotations, *(one.key for one in node.taints)}
             ours = [key for key, one in KEYS.on_nodes.items() if one.writer is not Writer.HAND]
-            if stays := left.intersection((*ours, *DRAINSAFE_KEYS)):
+            if stays := left.intersection((*ours, *annotations_of_signs())):
                 raise Broken("22", f"{name} still has {sorted(stays)} after its release")
             if signs := [one.type for one in node.conditions if one.type in LIFECYCLE]:
                 raise Broken("22", f"{name} still has the conditions {signs} after its release")

@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from random import Random
 
 from reconciler.drain.claim import claim
-from reconciler.features.publishing.objects import Maintenance, MaintenanceWrite
-from reconciler.features.publishing.settings import HISTORY
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX, Writer
@@ -28,7 +26,7 @@ from reconciler.model.writes import NodeWrite
 from reconciler.passes.release import release
 from reconciler.run import PARTS, rehearse, run_pass
 from reconciler.settings.schema import Mode, Settings
-from reconciler.simulation.api import Call, ProcessKilled
+from reconciler.simulation.api import ProcessKilled
 from reconciler.simulation.clock import Happening
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
@@ -45,7 +43,7 @@ from tests.explore.outside import Calendars, HookService, SimulatedArm, Simulate
 from tests.explore.truth import KEYS, Truth
 from tests.explore.waits import TENANT
 from tests.support import builders
-from tests.support.worlds import maintenances, store_of
+from tests.support.worlds import store_of
 
 MOST_PASSES = 30
 """Passes at one moment until nothing is written any more; more of them do not converge."""
@@ -196,23 +194,15 @@ class Play:
     def _rest(self) -> None:
         """Demand that passes write nothing any more."""
         done = len(self.world.api.done)
-        shown = maintenances(self.cluster)
+        due = [laws.still_due(self.settings) for laws in self.laws.of_features]
         for _ in range(4):
             self.wait(_IDLE)
             self.wake()
             self.settle()
         for one in self.world.api.done[done:]:
             # The last answers of the clouds are stored again with every answer.
-            if one.what != "write_ledger" and not self._expires(one, shown):
+            if one.what != "write_ledger" and not any(is_due(one) for is_due in due):
                 raise Broken("8", f"after all is over, passes write {one.what} {one.node}")
-
-    def _expires(self, write: Call, shown: Mapping[str, Maintenance]) -> bool:
-        """Whether a write deletes a NodeMaintenance that has been over for as long as `history` says."""
-        if not isinstance(write.content, MaintenanceWrite) or write.content.wanted is not None:
-            return False
-        one = shown.get(write.content.name)
-        over = one.finished if one is not None else None
-        return over is not None and over + HISTORY.of(self.settings) <= self.now
 
     # Passes.
 

@@ -1,4 +1,4 @@
-"""What people are shown and told: a node that was met with pods on it never looks green."""
+"""What people are told: a node that was met with pods on it never looks green."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reconciler.features.publishing.settings import PUBLISH, Sign
 from reconciler.model.case_outcome import outcome_of
 from reconciler.model.event import Kind
 from reconciler.model.node import Node
@@ -19,36 +18,6 @@ from reconciler.simulation.world import World
 from tests.explore.history import Broken
 from tests.explore.truth import KEYS, Truth, asks
 from tests.laws import checked
-from tests.support.worlds import maintenances
-
-
-class Shown:
-    """NodeMaintenances of nodes on which nothing is going on."""
-
-    def __init__(self, world: World, truth: Truth, checked: Counter[str]) -> None:
-        """Watch this world from its beginning; `checked` counts the checks."""
-        self._world = world
-        self._truth = truth
-        self._checked = checked
-
-    def rests(self, policy: Settings) -> None:
-        """Check that an object is over once every source that it names says so, and the node has no case."""
-        if Sign.NODE_MAINTENANCES not in PUBLISH.of(policy):
-            return
-        nodes = {node.uid: node for node in self._world.cluster.nodes.values()}
-        for one in maintenances(self._world.cluster).values():
-            node = nodes.get(one.uid)
-            if one.finished is not None or node is None or KEYS.record in node.annotations:
-                continue
-            if not policy.manages(node.labels):
-                continue
-            self._checked["shown"] += 1
-            channels = [each for each in self._truth.channels(node, policy) if each.name in one.event.sources]
-            if all(each.readable and not each.strange and not each.told for each in channels):
-                raise Broken(
-                    "shown", f"{one.name} of {one.event.sources} is {one.state}, though they report nothing"
-                )
-
 
 _STARTED = " started"
 _GO_WITH_THEIR_NODE = (Kind.PREEMPT, Kind.TERMINATE)
@@ -78,7 +47,8 @@ class Strikes:
         self._truth = truth
         self._counts = counts
         self._fresh: dict[str, _Strike] = {}
-        self._missed: dict[str, set[str]] = {}
+        self.missed: dict[str, set[str]] = {}
+        """The ids of the events that met a node with pods on it, by its UID."""
         self._open: set[str] = set()
         self._lost: set[str] = set()
         """Nodes with an Event that the API server refused: a notifier never says so."""
@@ -89,7 +59,7 @@ class Strikes:
     def forget(self, uid: str) -> None:
         """Note that a person took the case or its record away."""
         self._fresh.pop(uid, None)
-        self._missed.pop(uid, None)
+        self.missed.pop(uid, None)
         self._open.discard(uid)
 
     def _heard(self, happening: Happening) -> None:
@@ -110,7 +80,7 @@ class Strikes:
         if not self._is_told(node, happening.subject, policy) or not self._pods_to_go(node):
             return
         if kind in _GO_WITH_THEIR_NODE:
-            self._missed.setdefault(node.uid, set()).add(happening.subject)
+            self.missed.setdefault(node.uid, set()).add(happening.subject)
         else:
             self._fresh[node.uid] = _Strike(happening.at, node.name, happening.subject)
 
@@ -142,15 +112,10 @@ class Strikes:
                 self._counts["missed"] += 1
                 if uid not in told:
                     raise Broken("missed", f"{strike.node} was met with pods on it, and nobody was told")
-                self._missed.setdefault(uid, set()).add(strike.event_id)
+                self.missed.setdefault(uid, set()).add(strike.event_id)
                 self._open.add(uid)
         going_on = {node.uid for node in cluster.nodes.values() if _has_case(node)}
         self._open &= going_on
-        for one in maintenances(cluster).values():
-            if one.finished is not None and not self._missed.get(one.uid, set()).isdisjoint(one.event.ids):
-                self._counts["missed"] += 1
-                if one.state != "Missed":
-                    raise Broken("missed", f"{one.name} is {one.state}, though pods were on {one.node}")
 
     def told(self, uid: str, notice: Notice) -> None:
         """Check a notice about a node."""

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobs.runtime.process import Passed
-from reconciler.calendar.values import without_times
-from reconciler.features.metrics.samples import PassView, pass_samples
-from reconciler.features.notices.facts import facts_of
-from reconciler.features.notices.messages import Topic
-from reconciler.features.page.facts import Cell, cell_of
-from reconciler.features.page.facts import History as Ended
-from reconciler.features.page.live import page_facts
-from reconciler.features.page.top import wrong
-from reconciler.features.planning.text import ahead_document
-from reconciler.features.publishing.drainsafe import DRAINSAFE_STATE
-from reconciler.model.keys import DEFAULT_PREFIX, keys_of
-from reconciler.model.moments import to_text
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Owner, Placement
@@ -37,14 +23,15 @@ from reconciler.report.document import to_report
 from reconciler.report.explain import explain_node
 from reconciler.run import examine
 from reconciler.simulation.workloads import BudgetSpec
+from tests.laws.agreement import ShownNode
 from tests.laws.histories import History
 from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import NOW, REQUEST, case_of, minutes, node
+from tests.support.of_features import from_tests
 from tests.support.searching import examples
-from tests.support.worlds import maintenances, world_of
+from tests.support.worlds import world_of
 
-KEYS = keys_of(DEFAULT_PREFIX)
 NAMES = ("n0", "n1", "n2")
 TEXTS = ("budget: {maxUnavailable: 3}", "budget: {maxUnavailable: 1}")
 PUBLISHED = "\npublish: [drainsafe, nodemaintenances]\nhints: {label: true}"
@@ -167,55 +154,28 @@ def test_report_plan_explain_page_metrics_events_and_messages_agree_on_each_case
 
 def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: History) -> None:
     """Everything that is shown of the node says its forecast, and why."""
-    schedule = one.schedule
-    assert schedule is not None
-    forecast, why = schedule.forecast, schedule.forecast_words
-    missed, risk = forecast is CaseForecast.WILL_BE_MISSED, forecast is CaseForecast.AT_RISK
-    assert bool(why) is (forecast is not CaseForecast.ON_TRACK)
-
     document = to_report(plan, outcomes, rehearsed=False).document
     report = next(each for each in document["nodes"] if each["name"] == one.node)
+    shown = ShownNode(one, plan, outcomes, history, report)
+    schedule, missed, risk = shown.schedule, shown.missed, shown.at_risk
+    forecast, why = schedule.forecast, schedule.forecast_words
+    assert bool(why) is (forecast is not CaseForecast.ON_TRACK)
+
     assert (report["schedule"]["forecast"], report["schedule"]["missed"]) == (forecast.value, missed)
     assert report["schedule"]["forecastBecause"] == (why or None)
     if missed and not schedule.started:
         assert schedule_line(schedule) == f"will be missed: {why}"
 
-    calendar = history.settings.calendar
-    ahead = plan_ahead(plan, plan.labels, calendar, plan.now + timedelta(days=7))
+    ahead = plan_ahead(plan, plan.labels, history.settings.calendar, plan.now + timedelta(days=7))
     (case,) = (each for each in ahead.cases if each.node == one.node)
     assert (case.status is Status.MISSED, case.status is Status.AT_RISK) == (missed, risk)
     assert not (missed or risk) or case.forecast_words == why
-    (shown,) = (each for each in ahead_document(ahead)["cases"] if each["name"] == one.node)
-    assert shown["schedule"] == report["schedule"]
-
-    page = page_facts(Passed(plan, history.settings, outcomes, False), Ended())
-    entries = [each.text for each in wrong(page).entries]
-    # Nodes with one cause share an entry, which has the earliest of their dates.
-    named = without_times(f"{forecast}: {why.replace(one.node, 'NODE')}")
-    causes = [each.replace(one.node, "NODE").partition(" (the first of ")[0] for each in entries]
-    assert (named in map(without_times, causes)) is (missed or risk)
-    assert (cell_of(one, page) is Cell.MISSED) is missed
-
-    values = {
-        sample.family.name.removeprefix("node_maintenance_"): sample.value
-        for sample in pass_samples(PassView(plan))
-        if sample.labels[:1] == (one.node,)
-    }
-    assert (values["case_will_be_missed"], values["case_at_risk"]) == (missed, risk)
 
     recorded = case_of(history.cluster.nodes[one.node]).facts.will_be_missed
     assert (recorded is not None and recorded.over is None) is missed
-    # A miss that may go away by itself is no message at once.
+    # A miss that may go away by itself is no Event at once.
     warned = recorded is not None and recorded.is_due(history.now)
     assert warned or not schedule.by_pods
-    said = [
-        each
-        for each in facts_of(one, outcomes, {}, history.now).values()
-        if each.topic is Topic.WILL_BE_MISSED
-    ]
-    assert [each.text for each in said] == (
-        [f"the node will not be drained in time: {why}"] if warned else []
-    )
     events = [
         each.notice.message
         for each in history.cluster.events
@@ -223,21 +183,9 @@ def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: His
     ]
     assert events or not warned
 
-    _published_agrees(report, history)
     _explain_agrees(one, history)
-
-
-def _published_agrees(report: dict[str, Any], history: History) -> None:
-    """What others read of the node is what the report says."""
-    node, deadline = history.cluster.nodes[report["name"]], report["deadline"]
-    seconds = int(datetime.fromisoformat(deadline).timestamp()) if deadline else 0
-    (view,) = (one for one in maintenances(history.cluster).values() if one.node == node.name)
-    assert (node.labels[KEYS.state], node.labels[KEYS.deadline]) == (report["state"], str(seconds))
-    drained = node.annotations[DRAINSAFE_STATE] in ("NodeDrained", "MaintenanceStarted")
-    assert drained is (view.state == "Drained")
-    if view.state in ("Waiting", "Held", "Cordoned"):
-        codes = dict.fromkeys(hold["check"] for hold in report["holds"] if hold["check"] != "drain")
-        assert (view.reason, view.due and to_text(view.due)) == (",".join(codes), deadline)
+    for agrees in from_tests("agreement", "agrees"):
+        agrees(shown)
 
 
 def _explain_agrees(one: NodePlan, history: History) -> None:

@@ -9,20 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.cli import main
-from jobs.runtime.process import Passed
-from reconciler.features.metrics.metering import Meter
-from reconciler.features.page.facts import History
-from reconciler.features.page.html import as_html
-from reconciler.features.page.live import page_facts
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
-from tests.features.page.reading import parsed
-from tests.support import builders
 from tests.support.builders import NOW
 from tests.support.cases import ended, line
+from tests.support.of_features import from_tests
 from website.dashboard import dashboard
 
 ROOT = Path(__file__).parents[2]
@@ -59,20 +52,8 @@ def test_history_metrics_and_page_agree_on_a_case(
     struck = [(one["outcome"], one["inTime"]) for one in document["struck"]]
     assert struck == ([] if outcome.good else [(outcome.value, "no")])
 
-    with Meter() as meter:
-        meter.keep((case,))
-        families = text_string_to_metric_families(meter.text().decode())
-        samples = [one for family in families for one in family.samples]
-    counted = [one for one in samples if one.name == "node_maintenance_cases_total" and one.value]
-    assert [one.labels["outcome"] for one in counted] == [outcome.value]
-
-    plan = builders.planned(builders.snapshot(builders.node("n1")))
-    facts = page_facts(Passed(plan, builders.settings()), History(NOW - timedelta(days=1), (case,)))
-    page = as_html(facts)
-    assert parsed(page).by_id("timeline")
-    assert f"ended: {outcome.value}" in page
-    said = {one for one in (CaseResult.LATE, CaseResult.MISSED) if f"; {one.value} Sat 21" in page}
-    assert said == (set() if outcome.good else {outcome})
+    for names_outcome in from_tests("agreement", "names_outcome"):
+        names_outcome(case, outcome)
 
 
 @pytest.mark.parametrize("place", ["docs/metrics.md", "the dashboard"])

@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jobs.cli import main
-from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS, DRAINSAFE_OWNER, DRAINSAFE_STATE
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.keys import NODE_KEYS, OwnKeys, Writer, keys_of
 from reconciler.model.node import PREFERENCE
@@ -29,6 +28,7 @@ from tests.laws.histories import History, Step, people_steps, platform_steps, sm
 from tests.laws.hits import Hits
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX
+from tests.support.of_features import annotations_of_signs
 from tests.support.patches import answer_patch
 from tests.support.searching import examples
 from tests.support.stub import Answer, Asked, Stub, json_answer, status
@@ -37,6 +37,7 @@ from tests.support.worlds import maintenances
 KEYS = keys_of(PREFIX)
 ON_PODS = {"drain", "wait_completed", "restart"}
 OTHER = "maintenance.example.com"
+SIGNS = annotations_of_signs()
 EVERYTHING = (Writer.PASS, Writer.COMMAND, Writer.AGENT)
 WRITTEN = {key for key, one in KEYS.on_nodes.items() if one.writer is not Writer.HAND}
 A_HOLD = hold_text(PersonHold(Word("alice@laptop", NOW)))
@@ -117,7 +118,7 @@ taints = st.lists(
     ),
     unique_by=lambda one: (one["key"], one["effect"]),
 )
-drainsafe = st.sampled_from(({}, *({DRAINSAFE_STATE: "x", DRAINSAFE_OWNER: who} for who in (PREFIX, OTHER))))
+signs_of_features = st.sampled_from(({}, *(dict.fromkeys(SIGNS, owner) for owner in (PREFIX, OTHER))))
 records = st.sampled_from(({}, {KEYS.record: OURS}, {KEYS.record: "no record"}))
 others = st.sampled_from(({}, {f"{OTHER}/hold": A_HOLD}, {f"{OTHER}/record": OURS}))
 
@@ -126,7 +127,7 @@ others = st.sampled_from(({}, {f"{OTHER}/hold": A_HOLD}, {f"{OTHER}/record": OUR
     labels=st.dictionaries(any_key, st.just("x")),
     annotations=st.dictionaries(any_key, texts),
     taints=taints,
-    more=st.tuples(records, drainsafe, others),
+    more=st.tuples(records, signs_of_features, others),
     agent=st.booleans(),
     reset=st.booleans(),
 )
@@ -166,7 +167,7 @@ def test_no_key_that_we_wrote_stays_and_each_that_stays_is_named(
         # A record under the name of another node says nothing of the cordon of this one.
         ours = record.get(KEYS.record) == OURS and KEYS.uid not in annotations
         assert cluster.node["spec"].get("unschedulable", False) is not ours
-        assert (cluster.node["metadata"]["annotations"].get(DRAINSAFE_OWNER) == PREFIX) is False
+        assert SIGNS.isdisjoint(cluster.node["metadata"]["annotations"]) is (OTHER not in signs.values())
     else:
         assert record.get(KEYS.record) == "no record"
         assert not reset
@@ -236,7 +237,7 @@ def test_the_list_has_whatever_passes_write(steps: list[tuple[Step, timedelta]])
         step(history)
         history.wait(time)
         history.look()
-    known = {*KEYS.on_nodes, *DRAINSAFE_KEYS}
+    known = {*KEYS.on_nodes, *SIGNS}
     for call in history.api.done:
         if isinstance(call.content, NodeWrite):
             writes.count()
@@ -255,7 +256,7 @@ def test_the_list_has_whatever_passes_write(steps: list[tuple[Step, timedelta]])
     assert maintenances(history.cluster) == {}
     for node in history.cluster.nodes.values():
         keys = {*node.labels, *node.annotations, *(one.key for one in node.taints)}
-        assert [key for key in keys if KEYS.owns(key) or key in DRAINSAFE_KEYS] == []
+        assert [key for key in keys if KEYS.owns(key) or key in SIGNS] == []
         assert left_on(node, PREFIX, EVERYTHING) == ()
 
 

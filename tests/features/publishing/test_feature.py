@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.features.publishing import feature
-from reconciler.features.publishing.drainsafe import DRAINSAFE_OWNER, DRAINSAFE_STATE
+from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS, DRAINSAFE_OWNER, DRAINSAFE_STATE
 from reconciler.features.publishing.feature import (
     ON_NODES,
     NodePublisher,
@@ -27,6 +27,7 @@ from reconciler.simulation.world import World
 from tests.features.publishing.test_signs import standing
 from tests.support import builders
 from tests.support.builders import NOW, PREFIX, REQUEST
+from tests.support.of_features import annotations_of_signs
 from tests.support.worlds import look, world_of
 
 SHOWING = EnabledSigns(tuple(Sign), PREFIX, NOW)
@@ -54,6 +55,10 @@ def test_what_any_publisher_has_on_a_node_is_borne_and_removed() -> None:
     assert removed_signs(node, PREFIX).annotations == {DRAINSAFE_OWNER: None, DRAINSAFE_STATE: None}
     assert not bears_signs(another, PREFIX)
     assert removed_signs(another, PREFIX) == NodeSigns()
+
+
+def test_tests_of_all_know_each_annotation_that_is_written() -> None:
+    assert annotations_of_signs() >= DRAINSAFE_KEYS
 
 
 def test_objects_are_read_only_where_they_are_published() -> None:

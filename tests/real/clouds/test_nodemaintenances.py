@@ -18,7 +18,6 @@ from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.scene import Scene
 from tests.support import builders
 from tests.support.builders import NOW, minutes
-from tests.support.controlplane.api import ApiError
 from tests.support.controlplane.processes import wait_for
 
 Object = dict[str, Any]
@@ -29,19 +28,9 @@ SHOW = "publish: [nodemaintenances]\nuncordon: {settle: 0s}\n"
 def viewed(scene: Scene) -> Iterator[Scene]:
     """A scene whose cluster has the kind."""
     with applied(scene.controlplane, "crd"):
-        wait_for("the kind", lambda: served(scene))
+        wait_for("the kind", lambda: scene.serves("nodemaintenances"))
         scene.set(SHOW)
         yield scene
-
-
-def served(scene: Scene) -> bool:
-    try:
-        return "items" in scene.api.request("GET", "apis/node-maintenance.dev/v1alpha1/nodemaintenances")
-    except ApiError as error:
-        # Not there yet; or there, and its storage still begins (429).
-        if error.status not in (404, 429):
-            raise
-        return False
 
 
 def views(scene: Scene) -> list[Object]:

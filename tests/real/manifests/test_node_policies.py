@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
 from reconciler.model.node import LIFECYCLE
 from tests.real.manifests.applying import applied
 from tests.support.controlplane.api import Api, ApiError, Object
@@ -255,6 +254,7 @@ def test_other_users_may_write_our_keys(guarded: ControlPlane) -> None:
     assert guarded.api.get("nodes", OWN)["metadata"]["annotations"][f"{PREFIX}/request"]
 
 
+DRAINSAFE = {f"drainsafe.azure.com/maintenance{what}": "x" for what in ("owner", "state", "type")}
 KEPT = {"key": "kept", "effect": "PreferNoSchedule"}
 HINT = {"key": f"{PREFIX}/maintenance", "effect": "PreferNoSchedule"}
 WRITTEN = {
@@ -266,11 +266,11 @@ WRITTEN = {
     "our annotation": annotation("record"),
     "our annotation removed": annotation("record", None),
     "mechanic's label removed": {"metadata": {"labels": {"mechanic.cordoned": None}}},
-    "drainsafe": {"metadata": {"annotations": dict.fromkeys(sorted(DRAINSAFE_KEYS), "x")}},
+    "drainsafe": {"metadata": {"annotations": DRAINSAFE}},
     "all in one": {
         "metadata": {
             "labels": {f"{PREFIX}/state": "in-maintenance", "mechanic.cordoned": None},
-            "annotations": {f"{PREFIX}/record": "x", **dict.fromkeys(sorted(DRAINSAFE_KEYS), "x")},
+            "annotations": {f"{PREFIX}/record": "x", **DRAINSAFE},
         },
         "spec": {"unschedulable": True},
     },

@@ -22,7 +22,7 @@ from reconciler.report.document import Report, to_report
 from reconciler.report.text import as_text
 from reconciler.run import run_pass
 from reconciler.settings.load import parse_settings
-from tests.support.controlplane.api import Api
+from tests.support.controlplane.api import CLUSTER_WIDE, Api, ApiError
 from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.fill import Pool, no_vm_event, patch_conditions, vm_event
 from tests.support.controlplane.processes import wait_for
@@ -292,6 +292,16 @@ class Scene:
             duration=duration,
             source=source,
         )
+
+    def serves(self, resource: str) -> bool:
+        """Whether the API server knows the kind of a CustomResourceDefinition that was just created."""
+        try:
+            return "items" in self.api.request("GET", f"{CLUSTER_WIDE[resource]}/{resource}")
+        except ApiError as error:
+            # Not there yet; or there, and its storage still begins (429).
+            if error.status not in (404, 429):
+                raise
+            return False
 
     def annotate(self, node: str, key: str, text: str | None) -> None:
         self.api.patch("nodes", node, {"metadata": {"annotations": {f"{PREFIX}/{key}": text}}})

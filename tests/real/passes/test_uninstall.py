@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.features.publishing.drainsafe import DRAINSAFE_KEYS
 from reconciler.model.keys import keys_of
-from tests.real.clouds.test_nodemaintenances import served
 from tests.real.manifests.applying import applied, kubectl
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import PREFIX, Scene
 from tests.support.controlplane.processes import wait_for
+from tests.support.of_features import annotations_of_signs
 
 pytestmark = pytest.mark.slow
 POLICY = """
@@ -26,6 +25,7 @@ publish: [drainsafe, node-conditions, nodemaintenances]
 """
 PAGE = Path(__file__).parents[3] / "docs" / "install.md"
 KEYS = keys_of(PREFIX)
+SIGNS = annotations_of_signs()
 
 
 def commands() -> list[str]:
@@ -36,11 +36,11 @@ def commands() -> list[str]:
 
 
 def keys_on(scene: Scene, node: str) -> set[str]:
-    """The keys of ours and of the publishers on a node."""
+    """The keys of ours, and those by which features show a case, on a node."""
     found: dict[str, Any] = scene.api.get("nodes", node)
     meta, taints = found["metadata"], found["spec"].get("taints", ())
     keys = {*meta.get("labels", {}), *meta.get("annotations", {}), *(one["key"] for one in taints)}
-    return {key for key in keys if KEYS.owns(key) or key in DRAINSAFE_KEYS}
+    return {key for key in keys if KEYS.owns(key) or key in SIGNS}
 
 
 def test_after_the_documented_uninstall_no_object_has_a_key_that_we_wrote(
@@ -50,7 +50,7 @@ def test_after_the_documented_uninstall_no_object_has_a_key_that_we_wrote(
     drained, held, asked, quiet = (scene.node(number) for number in range(4))
     scene.workload("web", drained)
     with applied(scene.controlplane, "crd"), applied(scene.controlplane, "base"):
-        wait_for("the kind", lambda: served(scene))
+        wait_for("the kind", lambda: scene.serves("nodemaintenances"))
         scene.condition_tells(drained)
         scene.condition_tells(held)
         assert programs.run("hold", held, "--reason", "disk copy").code == 0
