@@ -69,7 +69,11 @@ def test_every_file_and_folder_of_a_room_is_in_its_list() -> None:
 
 @pytest.mark.parametrize(
     ("stage", "kinds"),
-    [("feature", {"Feature"}), ("settings", {"FeatureSection", "SourceSection"}), ("process", {"Process"})],
+    [
+        ("feature", {"Feature"}),
+        ("settings", {"FeatureSection", "SourceSection", "PolicyKey"}),
+        ("process", {"Process"}),
+    ],
 )
 def test_the_core_finds_every_part_that_a_plugin_makes(stage: str, kinds: set[str]) -> None:
     known = {module.__name__: module for module in plugins.modules(stage)}
