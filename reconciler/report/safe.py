@@ -51,6 +51,19 @@ def markdown(text: str) -> str:
     return f"{text[:at]}\\{text[at:]}"
 
 
+# A spreadsheet computes what begins so, also in the wide forms of these characters.
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+
+
+def csv_cell(text: str) -> str:
+    """Return the text as a cell of CSV: one line, and never a formula for a spreadsheet.
+
+    An apostrophe is put before what would be one. Quoting is left to the writer of CSV.
+    """
+    text = line(text).strip()
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
 def json_text(text: str) -> str:
     """Return JSON in which each control character of a text is an escape; indentation stays."""
     return "\n".join(map(escaped_json, text.split("\n")))

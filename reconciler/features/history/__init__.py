@@ -1,4 +1,4 @@
-"""The cases that ended, as a document and as text."""
+"""The cases that ended, as their sum and as tables."""
 
 from reconciler.plugins import SEE, Command
 

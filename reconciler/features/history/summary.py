@@ -106,13 +106,31 @@ class Summary(Struct, frozen=True):
                 "kinds": self._grouped("kind"),
                 "pools": self._grouped("pool"),
                 "struck": self.struck,
-                "lines": self.lines,
-                "brokenLines": [
-                    {"file": line.file, "line": line.number, "because": line.because} for line in self.broken
-                ],
+                **self.read,
             }
         )
         return document
+
+    @property
+    def read(self) -> Document:
+        """What was read of which lines, as plain values."""
+        broken = [{"file": line.file, "line": line.number, "because": line.because} for line in self.broken]
+        return {"lines": dict(self.lines), "brokenLines": broken}
+
+    @property
+    def headline(self) -> str:
+        """How many cases there are, and how many of them were in time."""
+        if not self.cases:
+            since = moment_value(self.since)
+            return f"no case has ended since {since}" if since else "no case is in the history"
+        total = sums(self.cases)
+        share = "it is not known of any whether it was in time"
+        if total.known:
+            unknown = total.in_time[InTime.UNKNOWN]
+            rest = f"; not known of {unknown}" if unknown else ""
+            share = f"{total.in_time[InTime.YES]} of {total.known} in time ({total.share_in_time:.0%}){rest}"
+        first, last = moment_value(self.cases[0].times.ended), moment_value(self.cases[-1].times.ended)
+        return f"{count_of(len(self.cases), 'case')}, ended from {first} to {last}: {share}"
 
     def _grouped(self, name: str) -> list[Document]:
         return [{name: key or None, **plain(group)} for key, group in self.groups(name).items()]
@@ -156,8 +174,8 @@ def sums(cases: Sequence[EndedCase]) -> Sums:
         {answer: in_time[answer] for answer in InTime},
         round(sum(empty, timedelta()) / timedelta(hours=1), 2),
         # From the first sight to the date of the event.
-        _spread((_between(case.times.announced, case.times.not_before) for case in cases), min),
-        _spread((_between(case.times.started, case.times.drained) for case in cases), max),
+        _spread((between(case.times.announced, case.times.not_before) for case in cases), min),
+        _spread((between(case.times.started, case.times.drained) for case in cases), max),
         sum(moved),
         len(moved),
         sum(left),
@@ -172,10 +190,10 @@ def _spread(lengths: Iterable[timedelta | None], worst: Callable[[Iterable[float
 
 def _empty(case: EndedCase) -> timedelta | None:
     """Return for how long the node could run no pods: from the end of its drain, or from its start."""
-    return _between(case.times.drained or case.times.started, case.times.uncordoned)
+    return between(case.times.drained or case.times.started, case.times.uncordoned)
 
 
-def _between(start: datetime | None, end: datetime | None) -> timedelta | None:
+def between(start: datetime | None, end: datetime | None) -> timedelta | None:
     """Return the time between two moments, at least 0: a clock may have gone back. None: not known."""
     return None if start is None or end is None else max(end - start, timedelta())
 
@@ -194,19 +212,8 @@ def as_text(summary: Summary, width: int | None = None) -> str:
 
     A table that is wider goes on below itself. Moments are in UTC.
     """
-    cases, since, read = summary.cases, moment_value(summary.since), summary.lines
-    if cases:
-        total = sums(cases)
-        share = "it is not known of any whether it was in time"
-        if total.known:
-            unknown = total.in_time[InTime.UNKNOWN]
-            rest = f"; not known of {unknown}" if unknown else ""
-            share = f"{total.in_time[InTime.YES]} of {total.known} in time ({total.share_in_time:.0%}){rest}"
-        first, last = moment_value(cases[0].times.ended), moment_value(cases[-1].times.ended)
-        lines = [f"{count_of(len(cases), 'case')}, ended from {first} to {last}: {share}"]
-    else:
-        lines = [f"no case has ended since {since}" if since else "no case is in the history"]
-
+    cases, read = summary.cases, summary.lines
+    lines = [summary.headline]
     clusters = sorted({case.place.cluster for case in cases} - {""})
     if clusters:
         lines.append(f"{'cluster' if len(clusters) == 1 else 'clusters'} {', '.join(clusters)}")

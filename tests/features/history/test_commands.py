@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import sys
@@ -162,3 +163,41 @@ def test_every_key_of_the_output_has_its_heading() -> None:
     keys = summed_up([ended()], None, NOW, {}).document.keys()
 
     assert keys - named("output.md") == set()
+
+
+def test_each_case_is_a_row_with_the_fields_of_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, line(ended("worker-7")), line(ended("worker-8", outcome=CaseResult.MISSED)))
+    _, document, _ = told(capsys, file, "--cases", "--node", "7")
+
+    assert (document["node"], len(document["cases"])) == ("worker-7", 1)
+    fields = json.loads(line(ended("worker-7")))
+    assert document["cases"] == [{key: fields[key] for key in document["cases"][0]}]
+    assert document["lines"]["cases"] == 2
+
+
+def test_a_text_that_somebody_chose_breaks_no_row_of_csv_and_is_no_formula(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = {"why": '=HYPERLINK("x"),\r\nlate', "pool": "-1+2", "zone": "\t@sum(1)"}
+    people = ["held by =eve", "approved"]
+    assert (
+        main(["history", write(tmp_path, line(ended(), people=people, **chosen)), "--cases", "-o", "csv"])
+        == 0
+    )
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+
+    assert (row["why"], row["pool"], row["zone"]) == ('\'=HYPERLINK("x"),  late', "'-1+2", "'@sum(1)")
+    assert (row["people"], row["node"], row["planned"]) == ("held by =eve; approved", "a", "")
+
+
+def test_csv_is_for_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", write(tmp_path, line(ended())), "-o", "csv"]) == 2
+    assert "-o csv is for tables; add --cases" in capsys.readouterr().err
+
+
+def test_a_node_without_a_case_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, document, err = told(capsys, write(tmp_path, line(ended())), "--cases", "--node", "b")
+
+    assert (code, document["cases"], err) == (0, [], "no case of node b is in the history\n")

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.features.history.summary import Summary, as_text, summed_up
+from reconciler.features.history.tables import cases_as_text
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.values import replace
@@ -113,3 +114,11 @@ def test_names_from_outside_control_no_terminal(names: list[str]) -> None:
     cases = [ended(name, pool=name, kind=name, outcome=CaseResult.MISSED) for name in names]
 
     assert all(line.isprintable() for line in as_text(summed(*cases), 80).split("\n"))
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_cases_read_well_in_each_width(width: int) -> None:
+    text = cases_as_text(summed(*a_month()), width)
+
+    assert max(map(len, text.splitlines())) <= width
+    assert_as_in(Path(__file__).parent / "golden" / f"cases-{width}.txt", text)
