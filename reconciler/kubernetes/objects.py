@@ -173,7 +173,7 @@ class Attachment(msgspec.Struct):
     spec: AttachmentSpec = msgspec.field(default_factory=AttachmentSpec)
 
 
-class SurgeTarget(msgspec.Struct):
+class AutoScaledTarget(msgspec.Struct):
     """eviction-autoscaler.azure.com/v1 EvictionAutoScalerSpec."""
 
     targetName: str = ""
@@ -184,7 +184,7 @@ class EvictionAutoScaler(msgspec.Struct):
     """eviction-autoscaler.azure.com/v1 EvictionAutoScaler."""
 
     metadata: ObjectMeta
-    spec: SurgeTarget = msgspec.field(default_factory=SurgeTarget)
+    spec: AutoScaledTarget = msgspec.field(default_factory=AutoScaledTarget)
 
 
 def get(connection: Connection, path: ApiPath, kind: type[Item], *, patience: float = PATIENCE) -> Item:

@@ -17,7 +17,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.pod import Owner, Pod
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
-# Azure's EvictionAutoScaler surges a Deployment that such an object targets
+# Azure's EvictionAutoScaler adds a pod to a Deployment that such an object targets
 # (github.com/Azure/eviction-autoscaler, api/v1/evictionautoscaler_types.go).
 AUTOSCALERS = "eviction-autoscaler.azure.com"
 _APPS = "apps"
@@ -77,9 +77,9 @@ def why_not(spec: objects.DeploymentSpec) -> str:
     if spec.strategy.type != "RollingUpdate":
         return f"its strategy is {spec.strategy.type}, not RollingUpdate"
     rolling = spec.strategy.rollingUpdate or objects.RollingUpdate()
-    surge = resolved(rolling.maxSurge, replicas, up=True)
+    added = resolved(rolling.maxSurge, replicas, up=True)
     unavailable = resolved(rolling.maxUnavailable, replicas, up=False)
-    if surge < 1:
+    if added < 1:
         return "its maxSurge allows no second pod"
     if unavailable > 0:
         return "its maxUnavailable lets the old pod go before the new one is up"

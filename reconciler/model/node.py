@@ -46,7 +46,7 @@ POOL_LABELS = (
     "hypershift.openshift.io/nodePool",
     "ccloud.sap.com/nodepool",
 )
-# The MachineSet or MachinePool of the Machine (Cluster API), and the Machine as `namespace/name` (OpenShift).
+# What the Machine belongs to (Cluster API), and the Machine as `namespace/name` (OpenShift).
 OWNER_ANNOTATION = "cluster.x-k8s.io/owner-name"
 OPENSHIFT_MACHINE_ANNOTATION = "machine.openshift.io/machine"
 POOL_ANNOTATIONS = frozenset({OWNER_ANNOTATION, OPENSHIFT_MACHINE_ANNOTATION})

@@ -348,7 +348,7 @@ class SimulatedApi:
         if workload is None or workload.kind != "Deployment" or workload.replicas != 1:
             raise Rejected("it is no Deployment of one pod")
         self.cluster.note(Actor.US, "restart", found.node, key)
-        self.cluster.surge(key)
+        self.cluster.roll_out(key)
         self.end_write(call)
         return f"Deployment {key}"
 

@@ -357,7 +357,7 @@ class SimulatedCluster(Controllers):
         self.note(Actor.SOMEBODY, "scales", subject=key, detail=str(replicas))
         self.settle()
 
-    def surge(self, key: str) -> None:
+    def roll_out(self, key: str) -> None:
         """Roll out a workload of one pod: the new pod is up before the old one ends."""
         old = next(pod for pod in self._pods_of(key) if pod.deleting_until is None)
         self._surplus[old.uid] = self._make(self.workloads[key]).uid

@@ -37,7 +37,8 @@ class Words(NamedTuple):
 
 WORDS: dict[str, Words] = {
     "features/machines": Words(
-        (r"surge", r"machine.?pool", r"scale.?up", r"machine.?provider"),
+        # A Deployment has a maxSurge as well.
+        (r"(?<!max)surge", r"machine.?pool", r"scale.?up", r"machine.?provider"),
         ("replace", "events.Reboot.replace"),
         pages=("replacing.md",),
         tests=(

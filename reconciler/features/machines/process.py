@@ -48,9 +48,9 @@ def _machine_sets(provider: str, around: Surroundings) -> MachineClient:
 
 
 def _aks(around: Surroundings) -> MachineClient:
-    from reconciler.settings.replacing import replacing_of
+    from reconciler.features.machines.settings import REPLACE
 
-    cluster = replacing_of(around.settings).aks.cluster
+    cluster = REPLACE.of(around.settings).aks.cluster
     if cluster is None:
         return NotSetUp("replace.aks.cluster does not say which managed cluster this is")
     from reconciler.features.machines import agent_pools

@@ -13,6 +13,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from reconciler.features.machines.settings import REPLACE as SECTION
 from reconciler.model.drains import Blocker
 from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.holds import SETTINGS
@@ -30,7 +31,6 @@ from reconciler.profiles.endings import Means
 from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.policies import EventPolicy
-from reconciler.settings.replacing import replacing_of
 
 NAME = "machines"
 
@@ -147,7 +147,7 @@ def why_no_surge(situation: Situation) -> str:
 
 def wants_surge(situation: Situation) -> bool:
     """Whether the settings want one more machine before this one is deleted."""
-    wishes, machine = replacing_of(situation.settings), situation.machine
+    wishes, machine = SECTION.of(situation.settings), situation.machine
     if situation.state is not State.IN_MAINTENANCE:
         return wishes.surge
     lowered = machine is not None and machine.pool is not None and machine.pool.lowered_by_deletion
@@ -215,7 +215,7 @@ def replacement_ready(situation: Situation) -> CheckResult:
     """Pass when the drain need not wait: there is no surge, the replacement is Ready, or the time is up."""
     if situation.state is State.IN_MAINTENANCE:
         return passed()
-    if not replacing_of(situation.settings).surge or not replacing(situation):
+    if not SECTION.of(situation.settings).surge or not replacing(situation):
         return passed()
     refusal = why_no_surge(situation)
     if refusal:

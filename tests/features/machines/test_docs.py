@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 
 from reconciler.features.machines.feature import PROVIDERS
-from reconciler.features.machines.settings import REPLACES
+from reconciler.features.machines.settings import REPLACE, REPLACES, PoolCount
 from reconciler.model.event import Kind
 from reconciler.model.machine import CLUSTER_API_MACHINE, OPENSHIFT_MACHINE
 from reconciler.model.node import CONTROL_PLANE_LABELS, KARPENTER_LABEL
 from reconciler.settings.load import parse_settings
-from reconciler.settings.replacing import PoolCount, replacing_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "replacing.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -22,9 +21,9 @@ def test_the_settings_of_the_page_are_good() -> None:
     kinds, pools, surge = (parse_settings(block, "maintenance.yaml") for block in BLOCKS)
 
     assert REPLACES.in_policy(kinds.policies({}).of_kind(Kind.REDEPLOY))
-    assert replacing_of(pools).aks.cluster is not None
-    assert replacing_of(pools).aks.count is PoolCount.RESTORE
-    assert replacing_of(surge).surge
+    assert REPLACE.of(pools).aks.cluster is not None
+    assert REPLACE.of(pools).aks.count is PoolCount.RESTORE
+    assert REPLACE.of(surge).surge
     assert not surge.says(REPLACES.key)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.machines.settings import REPLACES
+from reconciler.features.machines.settings import REPLACE, REPLACES, PoolCount
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.load import parse_settings
-from reconciler.settings.replacing import PoolCount, replacing_of
 from reconciler.settings.schema import Settings
 
 CLUSTER = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/shop"
@@ -24,8 +23,8 @@ def test_nothing_is_replaced_by_default() -> None:
 
     assert not chosen.says(REPLACES.key)
     assert not any(REPLACES.in_policy(chosen.policies({}).of_kind(kind)) for kind in Kind)
-    assert (replacing_of(chosen).surge, replacing_of(chosen).aks.cluster) == (False, None)
-    assert replacing_of(chosen).aks.count is PoolCount.RESTORE
+    assert (REPLACE.of(chosen).surge, REPLACE.of(chosen).aks.cluster) == (False, None)
+    assert REPLACE.of(chosen).aks.count is PoolCount.RESTORE
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_machines_are_looked_at_where_anything_on_any_node_replaces_them(text: s
 
 @pytest.mark.parametrize("cluster", [CLUSTER, CLUSTER.casefold()])
 def test_a_cluster_is_named_by_its_resource_id(cluster: str) -> None:
-    assert replacing_of(read(f"replace: {{aks: {{cluster: {cluster}}}}}")).aks.cluster == cluster
+    assert REPLACE.of(read(f"replace: {{aks: {{cluster: {cluster}}}}}")).aks.cluster == cluster
 
 
 @pytest.mark.parametrize(
