@@ -215,14 +215,17 @@ def _release_one(
     except ClusterError as error:
         return _Done(f"{name}: {error}", ok=False, left=ours_on(node, prefix))
     node, signs, write = decided[-1]
-    left = left_on(node, prefix, asked.writers)
+    left = left_on(node, prefix, asked.writers, signs)
     done = "would be released" if asked.dry_run else "released"
     if write is None:
         return _Done(f"{name}: {done}" if signs.writes else "", left=left)
+    keys = keys_of(prefix)
+    of_features = (key for key in signs.annotations if keys.owns(key) and key in node.annotations)
     said = sorted(
-        keys_of(prefix).on_nodes[key].attribute for key in write.annotations if _of_a_person(key, prefix)
+        key.rpartition("/")[2]
+        for key in {*(key for key in write.annotations if _of_a_person(key, prefix)), *of_features}
     )
-    with_ = f", without its {', '.join(one.replace('_', '-') for one in said)}" if said else ""
+    with_ = f", without its {', '.join(said)}" if said else ""
     remarks = [f"; {remark}" for remark in remarks if remark]
     if write.unschedulable is False:
         return _Done(f"{name}: {done} and uncordoned{with_}{''.join(remarks)}", left=left)

@@ -20,6 +20,7 @@ FEATURES = (
     "readiness",
     "recordings",
     "simulate",
+    "start",
     "tracing",
     "esx",
     "kubernikus",

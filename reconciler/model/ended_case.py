@@ -94,7 +94,7 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         why=_why(outcome, _ending(case, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),
-        people=_people(plan.status.instructions),
+        people=(*_people(plan.status.instructions), *filter(None, (case.facts.begun_by,))),
     )
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -122,22 +122,21 @@ class Deferral(Struct, frozen=True):
         return f"its drain is deferred {self.word}; {resume_command(self.word.scope, node)} ends that"
 
 
-class Approval(Struct, frozen=True):
-    """A drain may begin for these events, in the case that a pass announced at `case` (UTC).
+class ForEvents(Struct, frozen=True):
+    """An instruction for these events, in the case that a pass announced at `case` (UTC).
 
-    `case` is None if the node had no case yet. `workflows`: it is also for the workflows of the node.
+    `case` is None if the node had no case yet.
     """
 
     word: Word
     case: datetime | None = None
     events: tuple[KnownEvent, ...] = ()
-    workflows: bool = False
 
     def covers(self, event: MaintenanceEvent, case: datetime | None) -> bool:
-        """Whether the event was there when the approval was given.
+        """Whether the event was there when the instruction was given.
 
-        An event has to share an ID or its date with one that is approved. Without these, it has to belong to
-        the same case. An event of a more disruptive kind needs an approval of its own.
+        An event has to share an ID or its date with one of its events. Without these, it has to belong to the
+        same case. An event of a more disruptive kind needs an instruction of its own.
         """
         return any(
             known.kind.severity >= event.kind.severity
@@ -145,6 +144,35 @@ class Approval(Struct, frozen=True):
             and (_names(known, event) or (self.case is not None and self.case == case))
             for known in self.events
         )
+
+
+class Approval(ForEvents, frozen=True):
+    """A drain may begin for these events. `workflows`: it is also for the workflows of the node."""
+
+    workflows: bool = False
+
+
+class Waiver(Struct, frozen=True):
+    """What the drain for an event does not wait for, because a person began it.
+
+    It waits for no planned start, and for no other word of a person but a hold. With `now`, it also waits for
+    no window, freeze, place or spacing. `name` is that of the instruction in documents, `done` what the
+    person did, such as `started`.
+    """
+
+    name: str
+    done: str
+    word: Word
+    now: bool = False
+
+    @property
+    def words(self) -> str:
+        """Who did what, when and why: `started by alice@host at …: disk swap`."""
+        return f"{self.done} {self.word.once}"
+
+
+Waives = Callable[[MaintenanceEvent], Waiver | None]
+"""Returns what the drain of one node for an event does not wait for, None if no person began it."""
 
 
 class Instructions(Struct, frozen=True):
@@ -284,11 +312,18 @@ def deferral_text(deferral: Deferral) -> str:
 
 def approval_text(approval: Approval) -> str:
     """Return the text of the annotation; ValueError if it would be longer than a reader takes."""
-    case = to_text(approval.case) if approval.case is not None else None
-    events = [encoded(event) for event in approval.events]
-    text = _text(approval.word, {"case": case, "events": events, "workflows": approval.workflows})
+    return for_events_text(approval, "approval", {"workflows": approval.workflows})
+
+
+def for_events_text(said: ForEvents, name: str, more: Mapping[str, object]) -> str:
+    """Return the text of the annotation, with the keys of `more` whose value counts as true.
+
+    Raises ValueError, with the name of the instruction, if it would be longer than a reader takes.
+    """
+    case = to_text(said.case) if said.case is not None else None
+    text = _text(said.word, {"case": case, "events": [encoded(event) for event in said.events], **more})
     if len(text) > limits.ANNOTATION:
-        raise ValueError(f"the approval has {len(text)} characters, and {limits.ANNOTATION} are read")
+        raise ValueError(f"the {name} has {len(text)} characters, and {limits.ANNOTATION} are read")
     return text
 
 
@@ -327,24 +362,38 @@ def _deferral(text: str, now: datetime) -> Deferral | None:
 
 
 def _approval(text: str, now: datetime) -> Approval | None:
+    said, document = for_events(text, "approval", "reconciler approve", may_be_empty="workflows")
+    if said.word.ended(now):
+        return None
+    workflows = document.get("workflows") is True and not said.word.problem
+    return Approval(said.word, said.case, said.events, workflows)
+
+
+def for_events(
+    text: str, name: str, command: str, *, may_be_empty: str = ""
+) -> tuple[ForEvents, Mapping[str, Any]]:
+    """Return the instruction in an annotation's text, and the JSON object with its other keys.
+
+    One that can't be read is for no events, and `problem` of its word names it and the command that writes
+    it. It needs no events if the key `may_be_empty` is true.
+    """
     document, problem = _document(text)
     if problem:
-        return Approval(Word(problem=problem))
+        return ForEvents(Word(problem=problem)), {}
     word = _word(document)
     if word.problem:
-        return Approval(word)
+        return ForEvents(word), document
     try:
         case = from_text(str(document["case"])) if "case" in document else None
-        workflows = document.get("workflows") is True
-        found = document.get("events", [] if workflows else None)
+        found = document.get("events", [] if may_be_empty and document.get(may_be_empty) is True else None)
         if not isinstance(found, list) or len(found) > limits.EVENTS:
             raise ValueError(f"`events` has to be a list of at most {limits.EVENTS} events")
         events = tuple(decoded(KnownEvent, event) for event in found)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         why = limits.why_unreadable(error)
-        problem = limits.text(f"the approval can't be read: {why}; reconciler approve writes it", _SHOWN)
-        return Approval(replace(word, problem=problem))
-    return None if word.ended(now) else Approval(word, case, events, workflows)
+        problem = limits.text(f"the {name} can't be read: {why}; {command} writes it", _SHOWN)
+        return ForEvents(replace(word, problem=problem)), document
+    return ForEvents(word, case, events), document
 
 
 def _document(text: str) -> tuple[dict[str, Any], str]:

@@ -188,6 +188,11 @@ class OwnKeys:
         return self._written_by(Writer.PASS, Writer.COMMAND)
 
     @cached_property
+    def of_passes(self) -> frozenset[str]:
+        """Return what passes write."""
+        return self._written_by(Writer.PASS)
+
+    @cached_property
     def of_people(self) -> frozenset[str]:
         """Return the annotations that commands write for people, who may also write them by hand."""
         return self._written_by(Writer.COMMAND)

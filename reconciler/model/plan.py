@@ -13,7 +13,7 @@ from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
-from reconciler.model.instructions import Instructions, Kept, PersonHold
+from reconciler.model.instructions import Instructions, Kept, PersonHold, Waiver
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.messages import ProfileMessage
 from reconciler.model.outcome import (
@@ -216,7 +216,7 @@ class JudgedEvent(Struct, frozen=True):
     exempt kind. None: not known. `far`: its earliest start is more than an hour away. `waits_for_notice`: it
     is a plan that names days, and another source reports its moment minutes before. `kept` is what the
     instructions of people, or a missing approval, keep its drain waiting for. `exempt` is what its start does
-    without, and from when on.
+    without, and from when on. `waiver` is that of the person who began its drain, None without one.
     """
 
     event: MaintenanceEvent
@@ -235,6 +235,7 @@ class JudgedEvent(Struct, frozen=True):
     waits_for_notice: bool = False
     kept: Kept = Kept()
     exempt: Exemption = Exemption()
+    waiver: Waiver | None = None
 
     @property
     def struck(self) -> bool:

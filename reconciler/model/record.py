@@ -238,7 +238,8 @@ class CaseFacts(Struct, frozen=True):
     `announced` is when a pass first saw the case, `planned` the start that was planned when its events last
     changed before the drain, `drain_began` when its first drain began (UTC). `moved` is how many pods its
     drains moved. Each of them is None if it is not known. `will_be_missed` is the forecast that holds now, or
-    the last one of which people were warned.
+    the last one of which people were warned. `begun_by` says which person began the first drain, when and
+    why, empty if the plan did.
     """
 
     starts: tuple[PlatformStart, ...] = ()
@@ -249,6 +250,7 @@ class CaseFacts(Struct, frozen=True):
     drain_began: datetime | None = None
     moved: int | None = None
     will_be_missed: Forecast | None = None
+    begun_by: str = ""
 
     @property
     def any(self) -> bool:

@@ -73,14 +73,15 @@ class Exemption(Struct, frozen=True):
     """From when on a drain for one event, or for all events of a node, does without something (UTC).
 
     `places`: it needs no free place of the budget, and its start is not planned. `spacing`: it keeps no
-    distance to other starts. `slots`: it takes no drain slot. `windows`: it starts outside of windows. None:
-    it never does without.
+    distance to other starts. `slots`: it takes no drain slot. `windows`: it starts outside of windows.
+    `freezes`: it then starts in an absolute freeze, too. None: it never does without.
     """
 
     places: datetime | None = None
     spacing: datetime | None = None
     slots: datetime | None = None
     windows: datetime | None = None
+    freezes: datetime | None = None
 
     @staticmethod
     def of_all(exemptions: Iterable[Exemption]) -> Exemption:

@@ -108,10 +108,11 @@ class NodeWrite(Struct, frozen=True):
     def expected(self) -> Mapping[str, str | None]:
         """The labels and annotations, named as in `changes`, that have to be as they were seen.
 
-        They are ours, the labels that it changes, and those that checks of profiles read; None for one that
+        They are ours, those that it changes, and those that checks of profiles read; None for one that
         the node did not have. A write depends on them, on the UID and on the cordon, and on nothing else.
         """
-        absent = dict.fromkeys((*self.keys.texts, *(f"label:{key}" for key in self.labels)))
+        changed = (f"annotation:{key}" for key in self.annotations if self.keys.owns(key))
+        absent = dict.fromkeys((*self.keys.texts, *(f"label:{key}" for key in self.labels), *changed))
         if f"label:{self.keys.record_kept}" in self.seen_own:
             # The label names the text that counts, wherever it is.
             del absent[f"annotation:{self.keys.record}"]

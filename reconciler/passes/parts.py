@@ -13,11 +13,13 @@ from reconciler import plugins
 from reconciler.model import record, snapshot
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.errors import Late, LedgerUnreadable
+from reconciler.model.instructions import Waives
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps, guarded, internal
+from reconciler.model.record import CaseRecord
 from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.values import replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
@@ -191,6 +193,12 @@ class Parts(Struct, frozen=True, dict=True):
         """Return why a feature lets nothing follow the drain of a node yet, empty if all of them do."""
         found = (feature.awaits(node, context) for feature in self.features if feature.awaits)
         return next(filter(None, found), "")
+
+    def waives(self, node: Node, case: CaseRecord, settings: Settings) -> Waives:
+        """Return what the drain of a node for each event does not wait for, by the features."""
+        asked = (feature.waives(node, case, settings) for feature in self.features if feature.waives)
+        waived = [of for of in asked if of is not None]
+        return lambda event: next((waiver for of in waived if (waiver := of(event)) is not None), None)
 
     def settled(self, settings: Settings) -> Callable[[Node], bool] | None:
         """Return what says whether no feature has anything to decide about a node until it changes.

@@ -17,6 +17,8 @@ from msgspec import Struct, field
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.event import Reading
 from reconciler.model.holds import HoldKind
+from reconciler.model.instructions import Waives
+from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import MachineRef
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
@@ -24,7 +26,7 @@ from reconciler.model.plan import NodePlan
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps
-from reconciler.model.record import Record, RecordPart
+from reconciler.model.record import CaseRecord, Record, RecordPart
 from reconciler.model.snapshot import Agents, LedgerPart, ServerVersion, Snapshot
 from reconciler.model.tasks import Clients
 from reconciler.model.writes import Publication
@@ -240,6 +242,9 @@ class Feature(Struct, frozen=True):
     through `Outside.beside`: a bounded number of things. What can't be read is a part of its answer. The
     snapshot has it under the feature's name. A node that breaks what `decide` does is one of the faults.
     `awaits` says, behind the name of a drained node, why nothing may follow its drain yet; empty if it may.
+    `waives` returns, for a node and its case, what the drain for each event does not wait for; None if it
+    waits for everything. `remedies` are the commands by which people can let a drain begin that comes too
+    late; it gets the plan of a node that is not drained in time.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -270,6 +275,8 @@ class Feature(Struct, frozen=True):
         Callable[[Sequence[CalendarPlace], Mapping[str, CalendarText], Any, datetime], CalendarsNow] | None
     ) = None
     decide: Deciding | None = None
+    waives: Callable[[Node, CaseRecord, Settings], Waives | None] | None = None
+    remedies: Callable[[NodePlan, OwnKeys], Sequence[str]] | None = None
     awaits: Callable[[NodeFacts, PassContext], str] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[CaseDecision, NodeFacts, PassContext], NodeSigns] | None = None

@@ -58,13 +58,16 @@ def ours_on(node: Node, prefix: str) -> tuple[str, ...]:
     return tuple(sorted(set(filter(keys_of(prefix).owns, found))))
 
 
-def left_on(node: Node, prefix: str, writers: Collection[Writer] = ()) -> tuple[str, ...]:
+def left_on(
+    node: Node, prefix: str, writers: Collection[Writer] = (), signs: NodeSigns = _NO_SIGNS
+) -> tuple[str, ...]:
     """Return the keys of ours that are on the node after such a release, sorted.
 
     Another effect under the key of our taint is a taint that we did not write.
     """
     keys = keys_of(prefix)
-    found = tuple(key for key in ours_on(node, prefix) if key not in keys.released(writers))
+    gone = {*keys.released(writers), *signs.annotations, *signs.labels}
+    found = tuple(key for key in ours_on(node, prefix) if key not in gone)
     theirs = any(taint.key == keys.maintenance and taint.effect != PREFERENCE for taint in node.taints)
     return tuple(sorted({*found, keys.maintenance})) if theirs else found
 

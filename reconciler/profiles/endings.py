@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 
 from reconciler.model.event import MaintenanceEvent, Reading
+from reconciler.model.instructions import Waives
 from reconciler.model.machine import Machine
 from reconciler.model.node import Node
 from reconciler.model.plan import AfterDrain, Ending
@@ -26,7 +27,8 @@ class Means(Struct, frozen=True):
     returns the nodes of each VM, by its name in signals (casefolded). `in_vain` says for which shared events
     a drain of this node would wait in vain for other nodes, and why, by the ID (casefolded). `spread` is how
     far another clock, which may be right, is ahead of the time of the pass: deadlines go by that one. `ends`
-    are the questions how an event ends, one for each offer that can end one.
+    are the questions how an event ends, one for each offer that can end one. `waives` returns what the drain
+    for an event does not wait for, because a person began it.
     """
 
     notice: bool = False
@@ -38,6 +40,7 @@ class Means(Struct, frozen=True):
     in_vain: Mapping[str, str] = field(default_factory=dict)
     spread: timedelta = timedelta()
     ends: tuple[Ends, ...] = ()
+    waives: Waives = lambda _event: None
 
 
 Ends = Callable[[MaintenanceEvent, EventPolicy, Node, Means, datetime], Ending | None]

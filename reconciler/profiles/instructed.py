@@ -17,7 +17,7 @@ from reconciler.model.keys import OwnKeys
 from reconciler.model.node import AUTOSCALER_TAINT, DISRUPTED_TAINT, Node
 from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
-from reconciler.model.schedule import StartTimes
+from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.model.values import replace
 from reconciler.settings.draining import AksRemediator, Coexist
 from reconciler.settings.policies import EventPolicy
@@ -45,7 +45,11 @@ def instructed(judged: JudgedEvent, policy: EventPolicy | None, said: Said) -> J
         return judged
     # A plan that requires nothing yet has only its deadline.
     demanded = judged.lost_from if judged.asks else judged.deadline
-    kept = Kept(_hold(said), _deferral(said, demanded), _approval(said, judged, policy, demanded))
+    kept = Kept(_hold(said))
+    if judged.waiver is None:
+        kept = replace(
+            kept, deferral=_deferral(said, demanded), approval=_approval(said, judged, policy, demanded)
+        )
     return _kept(judged, times, kept, said.now)
 
 
@@ -97,7 +101,9 @@ def beside_most(judged: JudgedEvent, common: Mapping[str, str], now: datetime) -
     because = common.get(judged.event.condition)
     if because is None or judged.times is None:
         return judged
-    return _kept(judged, judged.times, replace(judged.kept, common=Wait(because)), now)
+    kept = _kept(judged, judged.times, replace(judged.kept, common=Wait(because)), now)
+    # The drain for another event of the node waits for what that event waits for.
+    return kept if judged.waiver is None else replace(kept, exempt=Exemption())
 
 
 def beside_older(judged: JudgedEvent, yields_to: str, now: datetime) -> JudgedEvent:
@@ -127,9 +133,12 @@ def _kept(judged: JudgedEvent, times: StartTimes, kept: Kept, now: datetime) -> 
 def beside_other_vms(judged: JudgedEvent, begins: datetime, because: str, now: datetime) -> JudgedEvent:
     """Return the event with a start that waits for the node of another of its VMs, which begins then.
 
-    The moments are UTC. Azure starts the event once all of them are drained.
+    The moments are UTC. Azure starts the event once all of them are drained. What a person began waits for
+    none of them.
     """
-    return judged if judged.times is None else _later(judged, judged.times, begins, because, now)
+    if judged.times is None or judged.waiver is not None:
+        return judged
+    return _later(judged, judged.times, begins, because, now)
 
 
 def _later(

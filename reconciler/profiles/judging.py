@@ -16,6 +16,8 @@ from reconciler.model.event import (
     Status,
     WaitForNotice,
 )
+from reconciler.model.instructions import Waiver
+from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import JudgedEvent, Opening
@@ -67,7 +69,11 @@ def judge(
         # the slowest one.
         opens = start_times(event, plain, outlook, ends=after.by_us, taken=taken).earliest
         times = replace(times, earliest=max(times.earliest, min(opens, times.latest)))
-    early = _early(event, times, now, notice=means.notice, taken=taken)
+    waiver = means.waives(event)
+    if waiver is not None:
+        times = StartTimes(EARLIEST, times.deadline, times.deadline) if waiver.now else times
+        times = replace(times, earliest=EARLIEST)
+    early = _early(event, times, now, notice=means.notice, taken=taken) if waiver is None else None
     if early:
         because, until = early
         waits = _waits_for_notice(event, notice=means.notice)
@@ -99,11 +105,13 @@ def judge(
     if opening.allowed and means.spread:
         # A window that is over by one of the clocks may be over.
         opening, until = opening_at(now + means.spread)
+    if waiver is not None and waiver.now:
+        opening, until = Opening(True, waiver.words, "" if opening.allowed else opening.words), None
     return JudgedEvent(
         event,
         asks=True,
         starts=starts,
-        because=_because(event, deadline, now, starts=starts),
+        because=_because(event, deadline, now, waiver, starts=starts),
         deadline=deadline,
         opening=opening,
         may_start=opening.allowed and times.earliest <= now,
@@ -113,17 +121,20 @@ def judge(
         lost_from=lost,
         after_drain=after,
         times=times,
-        exempt=exemption(event, policy, settings.budget.exempt, lost if starts else None),
+        exempt=exemption(event, policy, settings.budget.exempt, lost if starts else None, waiver),
+        waiver=waiver,
     )
 
 
-def _because(event: MaintenanceEvent, deadline: datetime | None, now: datetime, *, starts: bool) -> str:
+def _because(
+    event: MaintenanceEvent, deadline: datetime | None, now: datetime, waiver: Waiver | None, *, starts: bool
+) -> str:
     if not starts:
         return f"{event.kind} has started: a drain would come too late"
     because = f"{event.condition or event.kind} requires a drain"
     if event.cause.degraded and deadline is not None and now < deadline:
-        return f"{because}: the hardware under the VM fails"
-    return because
+        because = f"{because}: the hardware under the VM fails"
+    return because if waiver is None else f"{because}; {waiver.words}"
 
 
 def _ignored(

@@ -77,6 +77,9 @@ class NodeReport(Struct, frozen=True, dict=True):
         if said.approval is not None:
             words = f"its drain was approved {said.approval.word.once}"
             instructions.append(Instruction("approve", said.approval.word, words))
+        waiver = next((event.waiver for event in plan.events if event.waiver is not None), None)
+        if waiver is not None:
+            instructions.append(Instruction(waiver.name, waiver.word, waiver.words))
         return NodeReport(plan, actions(plan), plan.outcome, tuple(instructions))
 
     @property

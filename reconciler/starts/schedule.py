@@ -323,7 +323,7 @@ class Scheduler:
             for at, node in earlier[group].between(since, before.at)
         )
         for at, group, mate in mates[:_TRIES]:
-            allowed = first_allowed(case.outlook, case.exempt.windows, at)
+            allowed = first_allowed(case.outlook, case.exempt, at)
             if allowed is None or allowed[0] != at:
                 continue
             self._take_back(case)
@@ -394,7 +394,7 @@ class Scheduler:
     def _find(self, case: Case, last: datetime | None) -> Start | None:
         moment, waits = max(case.times.earliest, self._now), ""
         while True:
-            allowed = first_allowed(case.outlook, case.exempt.windows, moment)
+            allowed = first_allowed(case.outlook, case.exempt, moment)
             if allowed is None:
                 return None
             at, window = allowed
@@ -433,7 +433,7 @@ class Scheduler:
 
     def _exempt(self, case: Case) -> Start | None:
         moment = max(case.exempt.places or self._now, case.times.earliest, self._now)
-        allowed = first_allowed(case.outlook, case.exempt.windows, moment)
+        allowed = first_allowed(case.outlook, case.exempt, moment)
         return Start(*allowed) if allowed is not None else None
 
     def _place(self, case: Case, start: Start | None) -> None:

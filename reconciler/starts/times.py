@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from reconciler.calendar.occurrences import FOREVER
 from reconciler.calendar.outlook import ANY_TIME, Outlook
 from reconciler.model.event import Kind, MaintenanceEvent
+from reconciler.model.instructions import Waiver
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import has_come, to_text
 from reconciler.model.node import Node
@@ -108,13 +109,22 @@ def lost_from(
 
 
 def exemption(
-    event: MaintenanceEvent, policy: EventPolicy, exempt: Collection[Kind], lost: datetime | None
+    event: MaintenanceEvent,
+    policy: EventPolicy,
+    exempt: Collection[Kind],
+    lost: datetime | None,
+    waiver: Waiver | None = None,
 ) -> Exemption:
     """Return what the start of a drain for this event does without: nothing else says so.
 
     `exempt` are the kinds of `budget.exempt`. `lost` is from when on the node may be lost, None if that is
-    not known, or no drain begins for the event yet.
+    not known, or no drain begins for the event yet. `waiver` is that of the person who began it, None without
+    one.
     """
+    if waiver is not None and waiver.now:
+        # A slot is no matter of the node alone: a person who starts many nodes has no more of them.
+        slots = lost if event.kind in exempt else None
+        return Exemption(EARLIEST, EARLIEST, slots=slots, windows=EARLIEST, freezes=EARLIEST)
     taken = event.kind in exempt
     # With or without a place, such a node goes out of service.
     goes = lost if taken or event.started else None
@@ -212,14 +222,17 @@ def why_due(event: MaintenanceEvent, policy: EventPolicy, now: datetime) -> str:
     return ""
 
 
-def first_allowed(
-    outlook: Outlook, outside_from: datetime | None, moment: datetime
-) -> tuple[datetime, str] | None:
-    """Return the first moment at which the calendar allows a start, and in which window; None without one."""
+def first_allowed(outlook: Outlook, exempt: Exemption, moment: datetime) -> tuple[datetime, str] | None:
+    """Return the first moment at which the calendar allows a start that does without what is `exempt`.
+
+    With it comes the window, empty if it needs none. None: there is no such moment.
+    """
     opening = outlook.first_open(moment)
     outside = None
-    if outside_from is not None:
-        outside = outlook.unfrozen(max(moment, outside_from))
+    if exempt.windows is not None:
+        outside = max(moment, exempt.windows)
+        if not has_come(exempt.freezes, outside):
+            outside = outlook.unfrozen(outside)
     if opening is not None and (outside is None or opening[0] <= outside):
         window = opening[1].window
         return opening[0], "" if window == ANY_TIME else window

@@ -100,6 +100,7 @@ WORDS: dict[str, Words] = {
     "features/readiness": Words((r"(?<!network.)readiness(?!.?probe|.?gate)",)),
     "features/recordings": Words((r"recording", r"replay"), pages=("recording.md",)),
     "features/simulate": Words((r"simulate\b", r"scenario")),
+    "features/start": Words((r"reconciler start\b", r"`start NODE")),
     "features/tracing": Words((r"tracing", r"opentelemetry", r"\botel")),
     "features/esx": Words(
         (r"\besx", r"vcenter", r"vmware"),

@@ -288,8 +288,9 @@ class NodeStore(Known[Any, NodeChange]):
             for condition in node.conditions
             if condition.type != READY
         }
-        said = (*keys.of_agent, keys.request, *keys.instructions)
-        return conditions, tuple(node.annotations.get(key) for key in said)
+        written = keys.of_passes
+        said = {key: text for key, text in node.annotations.items() if keys.owns(key) and key not in written}
+        return conditions, said
 
 
 class _Nodes(Watched[Any]):

@@ -183,6 +183,7 @@ def look(
         in_vain,
         snapshot.disagreement.spread if snapshot.disagreement is not None else timedelta(),
         parts.ends,
+        parts.waives(node, facts.case, settings),
     )
     judged = tuple(
         judge(event, node, settings, snapshot.remediator, context.now, means) for event in assessment.events

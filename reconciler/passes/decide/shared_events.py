@@ -114,8 +114,8 @@ def _begin(facts: NodeFacts | None, name: str, id_: str, ending: Ending, context
     if judged.times is None:
         return _Begin(FOREVER, f"node {name} is not drained: {judged.because}")
     outlook = context.settings.calendar.outlook(context.now, facts.read.labels)
-    outside = exempt_beside([(judged, judged.times)]).windows
-    allowed = first_allowed(outlook, outside, max(judged.times.earliest, context.now))
+    exempt = exempt_beside([(judged, judged.times)])
+    allowed = first_allowed(outlook, exempt, max(judged.times.earliest, context.now))
     why = f": {judged.times.kept}" if judged.times.kept else ""
     if allowed is None:
         return _Begin(FOREVER, f"node {name} has no planned start{why}")

@@ -1,0 +1,1 @@
+"""Start: a person begins the drain of announced maintenance."""
