@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.connection import Connection
     from reconciler.model import snapshot
-    from reconciler.model.drains import DrainOrder, DrainProgress
+    from reconciler.model.drains import DrainOrder, DrainProgress, Eviction
     from reconciler.model.ended_case import EndedCase
     from reconciler.model.findings import KnownFindings
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
-    from reconciler.model.pod import Pod
     from reconciler.model.ports import CalendarReader, Clock, Evictor, Notification, Notifier, Outbox
     from reconciler.settings.schema import Settings
 
@@ -114,6 +113,9 @@ class Observer:
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Note the cases that have ended."""
+
+    def happened(self, event: str, fields: Mapping[str, object]) -> None:
+        """Note a line of a log that is worth keeping with the cases that end. It must not wait."""
 
     def ordered(self, order: DrainOrder) -> None:
         """Note an order to drain a node. The same order may come again."""
@@ -255,6 +257,10 @@ class Observers(Observer):
         for observer in self._all:
             observer.keep(cases)
 
+    def happened(self, event: str, fields: Mapping[str, object]) -> None:
+        for observer in self._all:
+            observer.happened(event, fields)
+
     def ordered(self, order: DrainOrder) -> None:
         for observer in self._all:
             observer.ordered(order)
@@ -336,8 +342,8 @@ class Companion:
     def drains(self) -> None:
         """Get ready for the first drain."""
 
-    def evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
-        """Note that a pod was evicted, or deleted; called from the drainer's threads."""
+    def evicted(self, order: DrainOrder, eviction: Eviction) -> None:
+        """Note that a pod was evicted, or deleted; called from the drainer's threads, so it must not wait."""
 
     def close(self) -> None:
         """Do what is due, for a short time, and end."""
@@ -444,10 +450,10 @@ def companions_of(leading: Leading) -> Sequence[Companion]:
     return [companion for companion in made if companion is not None]
 
 
-def evicted(companions: Sequence[Companion], order: DrainOrder, pod: Pod, deleted: bool) -> None:
+def evicted(companions: Sequence[Companion], order: DrainOrder, eviction: Eviction) -> None:
     """Tell all that a pod was evicted, or deleted."""
     for companion in companions:
-        companion.evicted(order, pod, deleted)
+        companion.evicted(order, eviction)
 
 
 def options_of_features(command: str) -> Option:

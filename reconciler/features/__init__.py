@@ -17,6 +17,7 @@ FEATURES = (
     "notices",
     "page",
     "planning",
+    "pods",
     "readiness",
     "recordings",
     "simulate",

@@ -13,6 +13,7 @@ from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import shifted, to_text
+from reconciler.model.pod import Pod
 from reconciler.model.selector import EVERYTHING, LabelSelector
 from reconciler.model.values import Written, replace
 
@@ -302,7 +303,8 @@ class DrainOrder(Struct, frozen=True):
     progress at once. A drain without one (None) needs no slot and takes none from others. `may_be_denied` is
     how long a webhook may deny the eviction of a pod before the pod counts as blocked. `seen` is what earlier
     processes have seen of this attempt. `why` says who drains
-    the node and for what, in words for the owners of its pods; its moments are in RFC 3339 and UTC.
+    the node and for what, in words for the owners of its pods; its moments are in RFC 3339 and UTC. `case` is
+    the start of the case that it belongs to (UTC; None: a person drains by hand), see `case_start`.
     """
 
     node: str
@@ -319,6 +321,40 @@ class DrainOrder(Struct, frozen=True):
     may_be_denied: timedelta = MAY_BE_DENIED
     seen: Seen = Seen()
     why: str = ""
+    case: datetime | None = None
+
+
+MOST_REFUSERS = 5
+"""Refusers of one pod that are told apart; further ones count as the last of these."""
+
+
+class Refused(Struct, frozen=True):
+    """How often the eviction of a pod was refused, and by what: `PDB shop/web`, a webhook, the API server.
+
+    An eviction that is not sent, because a PodDisruptionBudget is known to refuse it, counts once.
+    """
+
+    by: str
+    times: int = 1
+
+    @staticmethod
+    def counted(before: tuple[Refused, ...], by: str) -> tuple[Refused, ...]:
+        """Return the counts after one more refusal."""
+        if all(refused.by != by for refused in before):
+            if len(before) < MOST_REFUSERS:
+                return (*before, Refused(by))
+            by = before[-1].by
+        return tuple(
+            replace(refused, times=refused.times + 1) if refused.by == by else refused for refused in before
+        )
+
+
+class Eviction(Struct, frozen=True):
+    """A pod that was evicted, or `deleted`, and what has refused that before, as this process has seen it."""
+
+    pod: Pod
+    deleted: bool = False
+    refused: tuple[Refused, ...] = ()
 
 
 class Phase(StrEnum):

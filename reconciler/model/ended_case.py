@@ -98,6 +98,14 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
     )
 
 
+def case_start(case: CaseRecord) -> datetime | None:
+    """Return the first moment that the record of a case has (UTC), None if it has none."""
+    facts = case.facts
+    first = (facts.announced, facts.deadline_passed, facts.drain_began, case.since)
+    known = (*first, *(start.at for start in facts.starts))
+    return min((moment for moment in known if moment is not None), default=None)
+
+
 def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:
     """Return the most disruptive kind of these events, or the type of a condition; empty without events."""
     event = max(events, key=_disruptive, default=None)
@@ -113,12 +121,9 @@ def _people(said: Instructions) -> tuple[str, ...]:
 
 def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> CaseTimes:
     facts, drain, left = case.facts, case.drain, case.uncordoned
-    first = (facts.announced, facts.deadline_passed, facts.drain_began, case.since)
-    known = [moment for moment in (*first, *(one.at for one in facts.starts)) if moment is not None]
-    start = min(known, default=ended)
     opened = not lost and plan.before is State.IN_MAINTENANCE and _opened(plan)
     return CaseTimes(
-        case_start=start,
+        case_start=case_start(case) or ended,
         ended=ended,
         announced=facts.announced,
         not_before=min(

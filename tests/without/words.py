@@ -97,6 +97,7 @@ WORDS: dict[str, Words] = {
     ),
     "features/page": Words((r"html",)),
     "features/planning": Words(),
+    "features/pods": Words((r"node-maintenance-pods", r"pods\.(?:keep|publish)\b")),
     "features/readiness": Words((r"(?<!network.)readiness(?!.?probe|.?gate)",)),
     "features/recordings": Words((r"recording", r"replay"), pages=("recording.md",)),
     "features/simulate": Words((r"simulate\b", r"scenario")),

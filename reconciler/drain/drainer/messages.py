@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from reconciler.model.drains import VOLUMES_AWAITED, DrainOrder
+from reconciler.model.drains import VOLUMES_AWAITED, DrainOrder, Refused
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
@@ -125,7 +125,10 @@ class ListAttachments(Struct, frozen=True):
 
 
 class Evict(Struct, frozen=True):
-    """Evict a pod, not after `until` (UTC). `own`: it is the pod of the reconciler itself."""
+    """Evict a pod, not after `until` (UTC). `own`: it is the pod of the reconciler itself.
+
+    `refused` is what has refused that before.
+    """
 
     node: str
     drain: int
@@ -133,10 +136,11 @@ class Evict(Struct, frozen=True):
     grace: int | None
     own: bool = False
     until: datetime | None = None
+    refused: tuple[Refused, ...] = ()
 
 
 class Delete(Struct, frozen=True):
-    """Delete a pod, not after `until` (UTC)."""
+    """Delete a pod, not after `until` (UTC). `refused` is what has refused its eviction before."""
 
     node: str
     drain: int
@@ -144,6 +148,7 @@ class Delete(Struct, frozen=True):
     grace: int | None
     own: bool = False
     until: datetime | None = None
+    refused: tuple[Refused, ...] = ()
 
 
 class Restart(Struct, frozen=True):

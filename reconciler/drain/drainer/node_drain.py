@@ -58,6 +58,7 @@ from reconciler.model.drains import (
     DrainOrder,
     DrainProgress,
     Phase,
+    Refused,
     Seen,
     SlotUse,
     longest,
@@ -501,7 +502,12 @@ class NodeDrain(Struct):
         self.slot.sent_at = now if first else self.slot.sent_at
         # A thread, or the whole process, may stand still before the write is sent.
         until = self.cordon.seen_at + self.limits.cordon.within
-        yield from (replace(write, until=until) for write in writes)
+        for write in writes:
+            before = self.pods.tracked[write.pod.uid].refused
+            if isinstance(write, Restart):
+                yield replace(write, until=until)
+            else:
+                yield replace(write, until=until, refused=before)
 
     def _check(self, now: datetime, *, for_late: bool = False) -> Iterator[Command]:
         if self.cordon.asked_at is None and not self.alarm.later(now):
@@ -681,6 +687,8 @@ class NodeDrain(Struct):
                 self.alarm.moments.append(closed)
                 if self._may_restart(tracked, budgets):
                     return Restart(node, number, pod) if self._may_evict(tracked) else None
+                if tracked.budget != budgets[0].key:
+                    tracked.refused = Refused.counted(tracked.refused, f"PDB {budgets[0].key}")
                 tracked.because, tracked.budget = waits_for(budgets[0]), budgets[0].key
                 return None
         elif budgets and not tracked.because:
@@ -748,6 +756,8 @@ class NodeDrain(Struct):
             return ""
         tracked.because, tracked.budget = refusal.because, refusal.budget
         tracked.denied_by = refusal.denied_by
+        if not restarting and refusal.meaning not in (RefusalMeaning.GONE, RefusalMeaning.STOP):
+            tracked.refused = Refused.counted(tracked.refused, refusal.by)
         pause = limits.retry.pause(tracked.failures)
         match refusal.meaning:
             case RefusalMeaning.GONE if restarting:

@@ -15,7 +15,7 @@ from operator import attrgetter
 from msgspec import Struct, field
 
 from reconciler.drain.filters import NO_KEY, Action, PodDeleteStatus, QueueKey, queue_key
-from reconciler.model.drains import MOST_RETURNS, MOST_SEEN, CameBack, Coming, coming
+from reconciler.model.drains import MOST_RETURNS, MOST_SEEN, CameBack, Coming, Refused, coming
 from reconciler.model.pod import Pod
 from reconciler.model.values import replace
 
@@ -180,7 +180,8 @@ class Tracked(Struct):
     were there at the start of the drain. A `late` one was created after the drain had begun: it holds no
     slot, and its end is no progress. It is `too_many` if it stays, because its namespace sends so many.
     `denied_by` names a webhook while its denial is the last answer, and
-    `denied_since` is when the first denial came (UTC).
+    `denied_since` is when the first denial came (UTC). `refused` is what has refused its eviction, and how
+    often.
     """
 
     judged: PodDeleteStatus
@@ -198,6 +199,7 @@ class Tracked(Struct):
     looks_before: int = 0
     late: bool = False
     too_many: bool = False
+    refused: tuple[Refused, ...] = ()
     _key_of: PodDeleteStatus | None = None
     _key: QueueKey = NO_KEY
 

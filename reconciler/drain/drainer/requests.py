@@ -75,6 +75,13 @@ class EvictionRefusal(Struct, frozen=True):
     wait: float | None = None
     denied_by: str = ""
 
+    @property
+    def by(self) -> str:
+        """What has refused the eviction, in words."""
+        if self.meaning is RefusalMeaning.BUDGET:
+            return f"PDB {self.budget}" if self.budget else "a PDB"
+        return self.denied_by or "the API server"
+
 
 def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> EvictionRefusal:
     """Return what an error means for a pod that these budgets select."""

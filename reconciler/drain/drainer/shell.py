@@ -38,7 +38,7 @@ from reconciler.drain.drainer.messages import (
 )
 from reconciler.drain.drainer.node_drain import stops
 from reconciler.drain.drainer.requests import ask, failed
-from reconciler.model.drains import DrainOrder, DrainProgress, Phase, SlotUse
+from reconciler.model.drains import DrainOrder, DrainProgress, Eviction, Phase, SlotUse
 from reconciler.model.errors import NoThread, ReconcilerError, TooLate
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, Evictor, NodeRead
@@ -190,7 +190,7 @@ class _Display:
 class _Orders:
     """The last order for each node, what reads of others show of it, and what gets its evicted pods."""
 
-    def __init__(self, on_evicted: Callable[[DrainOrder, Pod, bool], None] | None) -> None:
+    def __init__(self, on_evicted: Callable[[DrainOrder, Eviction], None] | None) -> None:
         self._on_evicted = on_evicted
         self.orders: dict[str, DrainOrder] = {}
         self.shared: Callable[[str], NodeRead | None] = lambda node: None
@@ -210,7 +210,7 @@ class _Orders:
         if self._on_evicted is None or order is None:
             return
         try:
-            self._on_evicted(order, command.pod, isinstance(command, Delete))
+            self._on_evicted(order, Eviction(command.pod, isinstance(command, Delete), command.refused))
         except Exception:  # noqa: BLE001 - the pod is evicted, whatever is said about it
             _log.exception("an eviction can't be reported", extra={"node": command.node})
 
@@ -259,14 +259,14 @@ class Drainer:
         limits: Limits | None = None,
         on_progress: Callable[[DrainProgress], None] | None = None,
         before_own_pod: Callable[[], None] | None = None,
-        on_evicted: Callable[[DrainOrder, Pod, bool], None] | None = None,
+        on_evicted: Callable[[DrainOrder, Eviction], None] | None = None,
     ) -> None:
         """Start without drains.
 
         `on_progress` is called from the drainer's thread for each drain that has changed. `before_own_pod` is
         called once before the reconciler's own pod is evicted, to release what others wait for (the lock).
-        `on_evicted` is called after each eviction or deletion (True), from the thread of the request, so it
-        must not wait.
+        `on_evicted` is called after each eviction or deletion, from the thread of the request, so it must not
+        wait.
         """
         self._core = DrainCore(limits)
         self._evictor = evictor

@@ -15,10 +15,9 @@ from reconciler.model.ports import Notification, Notifier
 if TYPE_CHECKING:
     from reconciler.features.events.pod_events import PodEvents
     from reconciler.kubernetes.connection import Connection
-    from reconciler.model.drains import DrainOrder
+    from reconciler.model.drains import DrainOrder, Eviction
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
-    from reconciler.model.pod import Pod
     from reconciler.model.ports import Notifier
     from reconciler.model.snapshot import Self
     from reconciler.settings.schema import Settings
@@ -81,13 +80,13 @@ class _AboutPods(Companion):
         guard, warn = leading.eviction_guard, leading.warn or log.warning
         self._events = PodEvents(leading.connection, guard, zone, warn=warn)
 
-    def evicted(self, order: DrainOrder, pod: Pod, deleted: bool) -> None:
+    def evicted(self, order: DrainOrder, eviction: Eviction) -> None:
         """Write Events about a pod that was evicted."""
         from reconciler.features.events.settings import POD_EVENTS
 
         settings = self._leading.settings
         if self._events is not None and (settings is None or POD_EVENTS.of(settings())):
-            self._events.evicted(order, pod, deleted)
+            self._events.evicted(order, eviction.pod, eviction.deleted)
 
     def close(self) -> None:
         """Send the Events that wait, for a short time."""

@@ -7,14 +7,14 @@ import logging
 import os
 import stat
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from jobs.runtime.case_lines import CaseLines
-from jobs.runtime.log_line import LogEvent, log_line
+from jobs.runtime.log_line import Level, LogEvent, log_line
 from jobs.runtime.output import check_output
 from jobs.runtime.process import Observer, Past
 from reconciler.model.ended_case import EndedCase, to_fields
@@ -77,6 +77,9 @@ WAITS = 1.0
 MOST = 5000
 """Lines that wait for a file that does not answer. Each further one is dropped, and counted."""
 
+MOST_OTHERS = 2000
+"""Up to so many lines, one that is about no case waits as well."""
+
 LAST = 2.0
 """Seconds at the end of the process in which what waits is written."""
 
@@ -95,10 +98,10 @@ class CaseHistory(Observer):
         self._file, self._report = file, report
         self._trouble = ""
         self._changed = threading.Condition()
-        self._lines: deque[str] = deque()
+        self._lines: deque[tuple[str, str]] = deque()
         self._thread: threading.Thread | None = None
         self._writing = self._silent = False
-        self._dropped = 0
+        self._dropped: Counter[str] = Counter()
 
     def past(self, since: datetime, now: datetime) -> Past | None:
         """Return what is in the file from before this process; None if that can't be read, or not in time."""
@@ -111,30 +114,37 @@ class CaseHistory(Observer):
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
         """Append a line for each case."""
-        lines = [log_line(LogEvent.CASE, **to_fields(case)) for case in cases]
         with self._changed:
-            fits = max(MOST - len(self._lines), 0)
-            self._lines.extend(lines[:fits])
-            self._dropped += len(lines[fits:])
-            try:
-                self._thread = self._thread or start("history", self._write_all)
-            except NoThread as error:
-                self._failed(f"{self._file.path}: can't be written: {error}")
-                return
-            self._changed.notify_all()
-            if not self._silent and not self._wait(WAITS):
+            queued = self._queue("case", [log_line(LogEvent.CASE, **to_fields(case)) for case in cases], MOST)
+            if queued and not self._silent and not self._wait(WAITS):
                 self._silent = True
                 self._failed(f"{self._file.path}: no answer to a write; what ends is kept for it meanwhile")
+
+    def happened(self, event: str, fields: Mapping[str, object]) -> None:
+        """Append a line about something else, without a wait. Cases have the larger part of the room."""
+        with self._changed:
+            self._queue("other line", [log_line(event, Level.INFO, **fields)], MOST_OTHERS)
 
     def stopped(self) -> None:
         """Write what waits, for a short time."""
         with self._changed:
             if not self._wait(LAST):
-                count = len(self._lines) + self._dropped
-                self._failed(
-                    f"{self._file.path}: no answer to a write; {count_of(count, 'more case', 'are')} not "
-                    f"in it"
-                )
+                left = self._dropped + Counter(noun for noun, _ in self._lines)
+                said = _counted({f"more {noun}": count for noun, count in left.items()})
+                self._failed(f"{self._file.path}: no answer to a write; {said} not in it")
+
+    def _queue(self, noun: str, lines: Sequence[str], most: int) -> bool:
+        """Let the thread write lines, of which at most so many may wait; return whether there is one."""
+        fits = max(most - len(self._lines), 0)
+        self._lines.extend((noun, line) for line in lines[:fits])
+        self._dropped[noun] += len(lines[fits:])
+        try:
+            self._thread = self._thread or start("history", self._write_all)
+        except NoThread as error:
+            self._failed(f"{self._file.path}: can't be written: {error}")
+            return False
+        self._changed.notify_all()
+        return True
 
     def _wait(self, seconds: float) -> bool:
         return self._changed.wait_for(lambda: not self._lines and not self._writing, seconds)
@@ -143,7 +153,7 @@ class CaseHistory(Observer):
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._lines)
-                lines, self._writing = list(self._lines), True
+                lines, self._writing = [line for _, line in self._lines], True
                 self._lines.clear()
             because = ""
             try:
@@ -154,12 +164,9 @@ class CaseHistory(Observer):
                 because = internal("the history", error)
             with self._changed:
                 self._writing = self._silent = False
-                if not because and self._dropped:
-                    because = (
-                        f"{self._file.path}: {count_of(self._dropped, 'case', 'are')} not in it: "
-                        f"it gave no answer"
-                    )
-                    self._dropped = 0
+                if not because and self._dropped.total():
+                    because = f"{self._file.path}: {_counted(self._dropped)} not in it: it gave no answer"
+                    self._dropped.clear()
                 self._failed(because)
                 self._changed.notify_all()
 
@@ -167,6 +174,14 @@ class CaseHistory(Observer):
         if because and because != self._trouble:
             self._report(because)
         self._trouble = because
+
+
+def _counted(left: Mapping[str, int]) -> str:
+    """Return `2 cases are`, or `1 case and 3 other lines are`."""
+    some = {noun: count for noun, count in sorted(left.items()) if count} or {"case": 0}
+    if len(some) == 1:
+        return next(count_of(count, noun, "are") for noun, count in some.items())
+    return f"{' and '.join(count_of(count, noun) for noun, count in some.items())} are"
 
 
 def _opened(path: Path) -> int:
@@ -181,8 +196,8 @@ def _opened(path: Path) -> int:
     return os.open(path, reads | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
-MOST_BYTES = 4 << 20
-"""Bytes of the file's end that are read: more than 5,000 cases."""
+MOST_BYTES = 16 << 20
+"""Bytes of the file's end that are read: a case and its evictions take some 10 KB."""
 
 
 def recent_cases(path: Path, since: datetime, now: datetime) -> Past | None:
@@ -211,18 +226,23 @@ def recent_cases(path: Path, since: datetime, now: datetime) -> Past | None:
 
 
 def _end_of(path: Path) -> tuple[bytes, bool] | None:
-    """Return the last lines of a regular file, and whether they are all of it; raises OSError."""
+    """Return the last lines about cases of a regular file, and whether all of it was read; raises OSError."""
     with open(path, "rb", opener=_at_once) as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode) or not status.st_size:
             return None
         start = max(status.st_size - MOST_BYTES, 0)
         opened.seek(start)
-        data = opened.read(MOST_BYTES)
-    if not start:
-        return data, True
-    # The first line is cut.
-    return data.partition(b"\n")[2], False
+        left = MOST_BYTES
+        if start:
+            # The first line is cut.
+            left -= len(opened.readline(left))
+        of_cases = []
+        while line := opened.readline(max(left, 0)):
+            left -= len(line)
+            # Most lines are about pods, and need no parser.
+            of_cases += [line] if b'"case"' in line else []
+    return b"".join(of_cases), not start
 
 
 def _at_once(path: str, flags: int) -> int:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from reconciler.calendar.values import format_duration
 from reconciler.drain.filters import Survey
 from reconciler.model.drains import VOLUMES_AWAITED, DrainOrder, DrainProgress, KeptPods, Phase, Seen
+from reconciler.model.ended_case import case_start
 from reconciler.model.event import Answer
 from reconciler.model.holds import DRAIN_BLOCKED, DRAIN_SLOT, END_REPORTED, NAMESPACES_READABLE, PODS_READABLE
 from reconciler.model.limits import count_of
@@ -375,6 +376,7 @@ def _order(
     assert record.drain is not None
     events = cases.allowed(record)
     order = recorded_order(node.read, events, record.drain, record.since, drained, context)
+    order = replace(order, case=case_start(record))
     own = node.name == context.snapshot.itself.node
     lost = any(own or event.exempt.slots is not None for event in decision.view.urgent)
     return order if lost else replace(order, slots=context.settings.drain.max_concurrent_nodes)

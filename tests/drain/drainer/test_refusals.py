@@ -26,7 +26,7 @@ from reconciler.drain.drainer.requests import (
     refusal_reason,
     throttles,
 )
-from reconciler.model.drains import DrainOrder, Escalation, Phase
+from reconciler.model.drains import MOST_REFUSERS, DrainOrder, Escalation, Phase, Refused
 from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, TooManyRequests, error_for
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Listed
@@ -392,3 +392,40 @@ def test_a_server_that_asks_for_an_hour_is_tried_with_one_eviction_a_minute_unti
     assert len(asked) == len(first) + len(probes) + 10
     assert max(asked) < 300
     assert {progress.phase for progress in done.values()} == {Phase.DRAINED}
+
+
+@pytest.mark.parametrize("pods", [1, LIMITS.budgets_from])
+def test_an_eviction_says_how_often_what_has_refused_it_before(pods: int) -> None:
+    scene = Scene("a")
+    scene.deployment("web", "a", pods, allowed=0)
+    drive = Drive(scene).start("a")
+    drive.at(60, lambda: scene.change_budget("shop/web", max_unavailable=pods))
+    assert drive.run(300)["a"].phase is Phase.DRAINED
+    sent = [command for _, command in drive.commands if isinstance(command, Evict)]
+    last = {command.pod.name: command.refused for command in sent}
+
+    assert len(last) == pods
+    assert {refused.by for one in last.values() for refused in one} == {"PDB shop/web"}
+    assert all(len(one) == 1 for one in last.values())
+
+
+def test_a_denial_counts_for_its_webhook_and_refusers_of_one_pod_are_few() -> None:
+    counted: tuple[Refused, ...] = ()
+    for number in range(2 * MOST_REFUSERS):
+        counted = Refused.counted(counted, f"webhook {number}")
+
+    assert [refused.times for refused in counted] == [1, 1, 1, 1, 1 + MOST_REFUSERS]
+    assert Refused.counted(counted, "webhook 0")[0] == Refused("webhook 0", 2)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "by"),
+    [
+        (EvictionRefusal(RefusalMeaning.BUDGET, "", "shop/web"), "PDB shop/web"),
+        (EvictionRefusal(RefusalMeaning.BUDGET, ""), "a PDB"),
+        (EvictionRefusal(RefusalMeaning.DENIED, "", denied_by="webhook x"), "webhook x"),
+        (EvictionRefusal(RefusalMeaning.LATER, ""), "the API server"),
+    ],
+)
+def test_a_refusal_says_what_refused(refusal: EvictionRefusal, by: str) -> None:
+    assert refusal.by == by

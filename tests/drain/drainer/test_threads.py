@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.drain.drainer import Drainer, Limits, shell
 from reconciler.drain.drainer.messages import Backoff, CordonChecks
-from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Phase
+from reconciler.model.drains import DrainOrder, DrainProgress, Escalation, Eviction, Phase
 from reconciler.model.errors import NoThread, ReconcilerError, Unreachable
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
@@ -272,8 +272,8 @@ def test_each_eviction_is_reported_with_its_order_and_a_failure_of_that_harms_no
     order = replace(order_for("a", since=datetime.now(UTC), options=options), why="because")
     reported: list[tuple[str, str, bool]] = []
 
-    def report(given: DrainOrder, pod: Pod, deleted: bool) -> None:
-        reported.append((given.why, pod.name, deleted))
+    def report(given: DrainOrder, eviction: Eviction) -> None:
+        reported.append((given.why, eviction.pod.name, eviction.deleted))
         raise KeyError("bug")
 
     with alive.running():
@@ -296,7 +296,7 @@ def test_an_eviction_that_is_refused_is_not_reported() -> None:
             alive.api,
             SystemClock(),
             on_progress=lambda one: blocked.set() if one.blockers else None,
-            on_evicted=lambda _order, pod, _deleted: reported.append(pod.name),
+            on_evicted=lambda _order, eviction: reported.append(eviction.pod.name),
         )
         drainer.start(order_for("a", since=datetime.now(UTC)))
         assert blocked.wait(_PATIENCE)

@@ -129,6 +129,26 @@ def test_a_file_that_does_not_answer_holds_no_pass_and_what_does_not_fit_is_coun
     assert len(lines(path)) == 4
 
 
+def test_other_lines_are_kept_too_and_leave_room_for_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_file, "WAITS", 0.1)
+    monkeypatch.setattr(history_file, "MOST", 3)
+    monkeypatch.setattr(history_file, "MOST_OTHERS", 2)
+    path, troubles = tmp_path / "history.jsonl", list[str]()
+    file = _Silent(path)
+    history = CaseHistory(file, troubles.append)
+    history.keep([ended("a")])
+    for number in range(3):
+        history.happened("other", {"number": number})
+    history.keep([ended("b")])
+    file.over.set()
+    history.stopped()
+
+    assert [json.loads(line)["event"] for line in lines(path)] == ["case", "other", "other", "case"]
+    assert troubles[-1] == f"{path}: 1 other line is not in it: it gave no answer"
+
+
 def test_the_end_of_a_process_does_not_wait_for_a_file_that_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

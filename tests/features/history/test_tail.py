@@ -77,6 +77,13 @@ def test_the_end_of_a_large_file_that_goes_back_far_enough_is_the_whole_day(
     assert past(file) == Past(SINCE, (ended("c", at=at(1)),))
 
 
+def test_lines_about_pods_are_no_cases(file: Path) -> None:
+    pods = '{"event": "evicted", "pod": "shop/web-1", "case": "2026-11-21T11:00:00Z"}'
+    file.write_text("\n".join((pods, line(ended("a", at=at(1))), pods)), encoding="utf-8")
+
+    assert names(past(file)) == ["a"]
+
+
 @pytest.mark.parametrize("kind", ["missing", "empty", "pipe", "folder"])
 def test_what_is_no_file_with_lines_is_not_read(file: Path, kind: str) -> None:
     if kind == "empty":
