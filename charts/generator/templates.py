@@ -110,6 +110,7 @@ CONDITIONS = {
     "agent/network-policy.yaml": "and .Values.agent.enabled .Values.networkPolicies.enabled",
     "base": "",
     "base/admission-nodes.yaml": ".Values.admissionPolicies.enabled",
+    "base/admission-people.yaml": ".Values.admissionPolicies.enabled",
     "base/admission-reconciler.yaml": ".Values.admissionPolicies.enabled",
     "base/network-policy.yaml": ".Values.networkPolicies.enabled",
     "base/priority-class.yaml": f'eq .Values.priorityClassName "{PRIORITY_CLASS}"',
@@ -298,6 +299,7 @@ EDITS: dict[str, tuple[Edit | Instead, ...]] = {
     "agent/daemonset.yaml": _agent(6),
     "agent/network-policy.yaml": (_FROM_MONITORING,),
     "base/admission-nodes.yaml": (_prefix(""),),
+    "base/admission-people.yaml": (_prefix(""),),
     "base/admission-reconciler.yaml": (
         _prefix(""),
         *(_keys_of(what) for what in ("Labels", "Annotations", "Taints", "Finalizers")),

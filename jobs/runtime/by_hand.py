@@ -28,7 +28,7 @@ from reconciler.kubernetes.reconcilers import LOCK
 from reconciler.kubernetes.wire.shapes import decode
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError, Conflict, NotFound, SettingsError, Unauthorized, Unreachable
-from reconciler.model.instructions import ALL
+from reconciler.model.instructions import ALL, unverified
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.limits import count_of, excerpt, first_of, is_object_name
 from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
@@ -65,9 +65,9 @@ class _Review(Struct, frozen=True):
 
 
 def author(connection: Connection) -> str:
-    """Return who gives an instruction: user@host, and the user that the API server sees.
+    """Return who gives an instruction: the user that the API server sees, which nobody can choose.
 
-    Nobody can choose the second one. It is left out if the API server does not say it.
+    If the API server does not say it, or it is no text for an annotation, user@host, marked as unverified.
     """
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     place = api("authentication.k8s.io", "v1") / "selfsubjectreviews"
@@ -76,7 +76,9 @@ def author(connection: Connection) -> str:
         user = decode(_Review, answer).status.user_info.username
     except ClusterError:
         user = ""
-    return limits.text(f"{person()} ({user})" if user else person(), limits.NAME)
+    if user.isprintable() and user and len(user) <= limits.NAME:
+        return user
+    return unverified(person())
 
 
 _HELPED = 5

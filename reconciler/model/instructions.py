@@ -2,9 +2,9 @@
 
 Each is an annotation of the node, in JSON, with who gave it and when:
 
-    <prefix>/hold      {"by": "alice@host", "at": "2026-11-21T22:00:00Z", "reason": "…", "now": true}
-    <prefix>/defer     {"by": "alice@host", "at": "…", "until": "2026-11-22T06:00:00Z"}
-    <prefix>/approved  {"by": "alice@host", "at": "…", "case": "…", "events": [{"kind": "Reboot", …}]}
+    <prefix>/hold      {"by": "alice@example.com", "at": "2026-11-21T22:00:00Z", "reason": "…", "now": true}
+    <prefix>/defer     {"by": "alice@example.com", "at": "…", "until": "2026-11-22T06:00:00Z"}
+    <prefix>/approved  {"by": "alice@example.com", "at": "…", "case": "…", "events": [{"kind": "Reboot", …}]}
 
 A hold of all nodes, or of a pool, is in the ledger, so that it also holds nodes that join later.
 
@@ -45,6 +45,14 @@ _SHOWN = 240
 """Characters of a reason in a sentence; the annotation may have more."""
 
 
+_UNVERIFIED = " (unverified)"
+
+
+def unverified(who: str) -> str:
+    """Return the name of a person who says it himself, marked; `k8s/base` lets nobody give another name."""
+    return limits.text(who, limits.NAME - len(_UNVERIFIED)) + _UNVERIFIED
+
+
 class Word(Struct, frozen=True):
     """Who gave an instruction, when, until when it applies, and why. Moments are UTC.
 
@@ -70,17 +78,22 @@ class Word(Struct, frozen=True):
             if len(text) > most:
                 raise ValueError(f"the {name} has {len(text)} characters; write at most {most}")
 
+    @property
+    def verified(self) -> bool:
+        """Whether `by` is a user of the API server, and not what a person says of himself."""
+        return bool(self.by) and not self.by.endswith(_UNVERIFIED)
+
     def ended(self, now: datetime) -> bool:
         """Whether it no longer applies at `now`."""
         return self.until is not None and self.until <= now
 
     def __str__(self) -> str:
-        """Return it in words: `by alice@host since 2026-11-21T22:00:00Z: disk swap`."""
+        """Return it in words: `by alice@example.com since 2026-11-21T22:00:00Z: disk swap`."""
         return self._words("since")
 
     @property
     def once(self) -> str:
-        """It in words, of what is done once and does not last, such as an approval: `by alice@host at …`."""
+        """It in words, of what is done once and does not last, such as an approval: `by alice at …`."""
         return self._words("at")
 
     def _words(self, when: str) -> str:

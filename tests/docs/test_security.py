@@ -31,7 +31,7 @@ def test_it_names_the_policies_and_the_folders_that_grant_more() -> None:
     }
 
     install = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
-    assert len(policies) == 3
+    assert len(policies) == 4
     assert {name for name in policies if f"`{name}`" not in install} == set()
     more = ("escalation", "hooks", "hypervisors", "replacing")
     assert {name for name in more if f"`k8s/{name}`" not in PAGE} == set()

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from jobs.cli import main
 from jobs.runtime.by_hand import person
-from reconciler.model.instructions import PersonHold, Word, fleet_text, hold_text
+from reconciler.model.instructions import PersonHold, Word, fleet_text, hold_text, unverified
 from tests.jobs.stub_cluster import StubCluster, node
 from tests.support.builders import NOW, PREFIX
 from tests.support.stub import Answer, Asked, Stub, status
@@ -219,7 +219,7 @@ def test_a_drain_by_hand_and_its_release_are_told_on_the_node(refusing: Refusing
 
     assert refusing.run("release", "n") == 0
     assert refusing.told()[2:] == [("Normal", "MaintenanceStopped")]
-    assert refusing.events[-1]["message"] == f"released and uncordoned by {person()}, by hand"
+    assert refusing.events[-1]["message"] == f"released and uncordoned by {unverified(person())}, by hand"
     assert {one["involvedObject"]["name"] for one in refusing.events} == {"n"}
 
 

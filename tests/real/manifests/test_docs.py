@@ -83,7 +83,13 @@ def test_the_patches_for_another_prefix_change_it_everywhere(tmp_path: Path) -> 
         if "variables" in each["spec"]
     }
     assert named == dict.fromkeys(
-        ("node-maintenance-keys", "node-maintenance-reconciler", "node-maintenance-agent"), 1
+        (
+            "node-maintenance-keys",
+            "node-maintenance-people",
+            "node-maintenance-reconciler",
+            "node-maintenance-agent",
+        ),
+        1,
     )
     assert "node-maintenance.dev" not in str(policies)
 

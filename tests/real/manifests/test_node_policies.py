@@ -19,6 +19,7 @@ POOL = Pool("np")
 OWN, OTHER, NEW, FOURTH = (POOL.node_name(instance) for instance in (1, 2, 3, 4))
 PREFIX = "node-maintenance.dev"
 KEYS = "node-maintenance-keys"
+PEOPLE = "node-maintenance-people"
 OURS = "node-maintenance-reconciler"
 WIDE = {"apiGroups": ["*"], "resources": ["nodes", "nodes/status", "nodes/proxy"], "verbs": ["*"]}
 SYSTEM = "node-maintenance"
@@ -32,7 +33,12 @@ def guarded(controlplane: ControlPlane) -> Iterator[ControlPlane]:
     with applied(controlplane, "base"):
         controlplane.api.patch("clusterroles", OURS, {"rules": [WIDE]})
         make_nodes(controlplane.api)
-        for api, name in ((kubelet(controlplane), KEYS), (reconciler(controlplane), OURS)):
+        accounts = (
+            (kubelet(controlplane), KEYS),
+            (reconciler(controlplane), OURS),
+            (person(controlplane), PEOPLE),
+        )
+        for api, name in accounts:
             with api:
                 in_force(api, name)
         yield controlplane
@@ -73,6 +79,10 @@ def reconciler(cluster: ControlPlane) -> Api:
     return Api(cluster.kubeconfig_for("reconciler", SYSTEM), user_agent="tests-reconciler")
 
 
+def person(cluster: ControlPlane, name: str = "alice@example.com") -> Api:
+    return Api(cluster.kubeconfig, user_agent="tests-person", impersonate=(name, "system:masters"))
+
+
 def make_nodes(api: Api) -> None:
     for instance in (1, 2):
         made = POOL.node(
@@ -99,7 +109,9 @@ def in_force(api: Api, policy: str) -> None:
     def refused() -> bool:
         # A value that neither identity may write: `another` is not ours, `state` is no kubelet's.
         key = "another" if policy == OURS else f"{PREFIX}/state"
-        body = {"metadata": {"labels": {key: "x"}}}
+        body: Object = {"metadata": {"labels": {key: "x"}}}
+        if policy == PEOPLE:
+            body = annotation("hold", '{"by": "x"}')
         headers = {"Content-Type": "application/merge-patch+json"}
         try:
             api.request("PATCH", f"api/v1/nodes/{OWN}", body, query={"dryRun": "All"}, headers=headers)
@@ -429,3 +441,54 @@ def permitted(api: Api, body: Object, node: str = OTHER) -> bool:
     except ApiError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("alice@example.com", '{"by": "alice@example.com", "reason": "x, \\"by\\": me"}'),
+        ("alice@example.com", '{"by":"alice@example.com"}'),
+        ("alice@example.com", '{"by": "ann@laptop (unverified)"}'),
+        ("alice@example.com", '{"reason": "by"}'),
+        ("alice@example.com", "by bob"),
+        ('al"i\\ce', '{"by": "al\\"i\\\\ce"}'),
+    ],
+    ids=["own", "dense", "unverified", "nobody", "no JSON", "quoted"],
+)
+@pytest.mark.parametrize("key", ["hold", "hold-of-many", "defer", "approved", "request"])
+def test_a_person_may_give_an_instruction_in_the_own_name(
+    guarded: ControlPlane, name: str, text: str, key: str
+) -> None:
+    with person(guarded, name) as api:
+        api.patch("nodes", OWN, annotation(key, text))
+        api.patch("nodes", OWN, annotation(key, None))
+
+
+@pytest.mark.parametrize("subresource", [None, "status"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"by": "bob"}',
+        '{"by" : "alice@example.com2"}',
+        '{"by": "alice@example.com", "by": "bob"}',
+        '{"by": "alice@example.com", "\\u0062y": "bob"}',
+        '{"by": "alice@example.com", "b\\u0079" :"bob"}',
+        '{"x\\"by": "alice@example.com", "by": "bob"}',
+        '{"by": "bob", "reason": "x (unverified)"}',
+        '{"by": "bob\\" (unverified)"}',
+    ],
+)
+def test_nobody_may_give_an_instruction_in_the_name_of_another(
+    guarded: ControlPlane, text: str, subresource: str | None
+) -> None:
+    with person(guarded) as api:
+        for key in ("hold", "hold-of-many", "defer", "approved", "request"):
+            with pytest.raises(ApiError, match=r"has to be alice@example\.com; leave it out"):
+                api.patch("nodes", OWN, annotation(key, text), subresource=subresource)
+
+
+def test_an_instruction_of_another_may_stay_and_be_ended(guarded: ControlPlane) -> None:
+    with person(guarded, "bob") as bob, person(guarded) as alice:
+        bob.patch("nodes", OWN, annotation("hold", '{"by": "bob"}'))
+        alice.patch("nodes", OWN, {"metadata": {"labels": {"kept": "too"}}})
+        alice.patch("nodes", OWN, annotation("hold", None))

@@ -116,14 +116,14 @@ def test_a_request_says_what_follows_from_it_and_its_removal_whose_it_was(
 ) -> None:
     assert cluster.run("request", "a", "--kind", "Reboot", "--not-before", "4h", "--reason", "disk") == 0
     out = capsys.readouterr().out
-    assert re.search(r"\na: requested: Reboot, not before .*, “disk”, by \S+@\S+ at ", out)
+    assert re.search(r"\na: requested: Reboot, not before .*, “disk”, by \S+@\S+ \(unverified\) at ", out)
     assert "\nIn mode Observe, no drain of a starts for the request.\n" in out
     remove = "To remove the request: reconciler request a --cancel"
     assert f"\nHolds, windows, freezes and the budget apply. {remove}\n" in out
 
     assert cluster.run("request", "a", "--cancel") == 0
     out = capsys.readouterr().out
-    assert re.search(r"\na: request removed: Reboot, .* by \S+@\S+ at ", out)
+    assert re.search(r"\na: request removed: Reboot, .* by \S+@\S+ \(unverified\) at ", out)
     assert "\nA drain of a for the request stops, and a pass uncordons what it cordoned for it.\n" in out
 
     assert cluster.run("request", "a", "--cancel") == 0
