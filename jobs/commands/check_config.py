@@ -130,8 +130,10 @@ def _in_cluster(
     counted = [(node.labels, 1) for node in nodes]
     covered = coverage_of(settings, counted)
     try:
-        name, content = ("", b"") if isinstance(installed, str) else installed
-        before = parse_content(content, name, None, VariablesAsWritten(os.environ)) if name else None
+        before = None
+        if not isinstance(installed, str):
+            variables = VariablesAsWritten(os.environ)
+            before = parse_content(installed.content, str(installed), None, variables)
     except SettingsError:
         before = None
     lost = selects_none(covered) if before is None else losses(coverage_of(before, counted), covered)

@@ -146,6 +146,7 @@ class Acting:
             self.drainer.progress,
             lambda: self.settings,
             mistake=mistake,
+            goes_on=following is not None,
         )
         self._companions = companions_of(leading)
 

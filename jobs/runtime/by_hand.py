@@ -336,14 +336,13 @@ def prefix_in_use(given: str | None, connection: Connection, namespace: str) -> 
     if isinstance(found, str):
         echo(f"default prefix {DEFAULT_PREFIX}: {found}; pass --prefix", err=True)
         return DEFAULT_PREFIX
-    name, content = found
-    if b"prefix" not in content:
+    if b"prefix" not in found.content:
         return DEFAULT_PREFIX
     # To load settings takes half a second.
     from reconciler.settings.load import parse_content
 
     try:
-        return parse_content(content, name, None, VariablesAsWritten(os.environ)).keys.prefix
+        return parse_content(found.content, str(found), None, VariablesAsWritten(os.environ)).keys.prefix
     except SettingsError as error:
         raise SettingsError((*error.mistakes, "or name the prefix of the keys with --prefix")) from error
 

@@ -312,7 +312,8 @@ class Observers(Observer):
 class Leading(Struct, frozen=True):
     """What a companion needs. `guard` raises LockLost if the lock is not ours, `eviction_guard` also before
     the eviction of our own pod. Without `settings`, a person drains by hand, and there is no lock. `mistake`
-    returns why the newest settings can't be used, empty if they can.
+    returns why the newest settings can't be used, empty if they can. `goes_on`: passes follow each other, as
+    in `serve`.
     """
 
     connection: Connection
@@ -327,6 +328,7 @@ class Leading(Struct, frozen=True):
     settings: Callable[[], Settings] | None = None
     warn: Callable[[str], None] | None = None
     mistake: Callable[[], str] = str
+    goes_on: bool = False
 
 
 class Companion:

@@ -163,14 +163,12 @@ class SettingsInUse(Struct, frozen=True):
     """The settings that a command asks, and where they are from.
 
     `defaults` is the first line of the output where they are the default settings, empty where they are not.
-    `text` is what they were read from, without the values of variables; empty for the default settings.
     `cluster` and `context` name the cluster that was asked for them, empty if none was.
     """
 
     settings: Settings
     source: str
     defaults: str = ""
-    text: str = ""
     cluster: str = ""
     context: str = ""
 
@@ -263,11 +261,11 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
                 option = f"pass --reconciler-namespace {where}"
                 remedy = f"a reconciler runs in the namespace {where}: {option}; else {remedy}"
             defaults = f"default settings: {installed}; {remedy}"
-            return SettingsInUse(parse_settings("", ""), "default settings", defaults, "", cluster, context)
-    name, content = installed
+            return SettingsInUse(parse_settings("", ""), "default settings", defaults, cluster, context)
+    name = str(installed)
     try:
-        settings = parse_content(content, name, now, VariablesAsWritten(os.environ))
-        return SettingsInUse(settings, name, "", content.decode("utf-8-sig"), cluster, context)
+        settings = parse_content(installed.content, name, now, VariablesAsWritten(os.environ))
+        return SettingsInUse(settings, name, "", cluster, context)
     except SettingsError as error:
         goes_on = (
             "a reconciler that runs goes on with its last good settings: `reconciler page` shows what it "
@@ -296,10 +294,11 @@ def _named(source: SettingsSource, target: Target, now: datetime, *, acts: bool 
         from reconciler.kubernetes.config_maps import read_settings as read_config_map
 
         with connected(target) as connection:
-            name, content = read_config_map(connection, source)
+            held = read_config_map(connection, source)
+            name, content = str(held), held.content
             cluster, context = connection.cluster, connection.origin.context
     settings = parse_content(content, name, now, variables, folder=folder)
-    return SettingsInUse(settings, str(source), "", content.decode("utf-8-sig"), cluster, context)
+    return SettingsInUse(settings, str(source), "", cluster, context)
 
 
 log = logging.getLogger(__name__)

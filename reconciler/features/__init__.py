@@ -20,6 +20,7 @@ FEATURES = (
     "pods",
     "readiness",
     "recordings",
+    "revisions",
     "simulate",
     "start",
     "tracing",

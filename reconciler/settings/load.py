@@ -103,7 +103,8 @@ def parse_content(
         raise SettingsError((f"{name}:{line}:{column}: is not UTF-8 text",)) from error
     settings = parse_settings(text, name, environment)
     version = SettingsVersion(short_hash(data), now)
-    return settings.read_from(replace(settings.origin, version=version, folder=folder and folder.absolute()))
+    where = folder and folder.absolute()
+    return settings.read_from(replace(settings.origin, version=version, folder=where, content=data))
 
 
 def calendar_mistakes(data: bytes, name: str, settings: Settings, wrong: Mapping[str, str]) -> SettingsError:

@@ -108,7 +108,8 @@ class Origin(Struct, frozen=True):
     that program reads in another way in this section: the path, and both readings. `changed` are the texts
     there of which YAML has made another one. `meanings` say what each line of a file of another program means
     here, and `block` is what says the same in a file of ours. `rejected` says why the file can't be used: the
-    settings are then the default ones, which nobody has chosen.
+    settings are then the default ones, which nobody has chosen. `content` is what they were read from, with
+    the names of variables and not their values.
     """
 
     version: SettingsVersion | None = None
@@ -119,6 +120,7 @@ class Origin(Struct, frozen=True):
     meanings: tuple[str, ...] = ()
     block: str = ""
     rejected: str = ""
+    content: bytes = b""
 
 
 T = TypeVar("T")

@@ -100,6 +100,9 @@ WORDS: dict[str, Words] = {
     "features/pods": Words((r"node-maintenance-pods", r"pods\.(?:keep|publish)\b")),
     "features/readiness": Words((r"(?<!network.)readiness(?!.?probe|.?gate)",)),
     "features/recordings": Words((r"recording", r"replay"), pages=("recording.md",)),
+    "features/revisions": Words(
+        (r"revisions\b", r"settings.revision", r"node-maintenance-settings"), ("revisions",)
+    ),
     "features/simulate": Words((r"simulate\b", r"scenario")),
     "features/start": Words((r"reconciler start\b", r"`start NODE")),
     "features/tracing": Words((r"tracing", r"opentelemetry", r"\botel")),

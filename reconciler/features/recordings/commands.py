@@ -66,7 +66,8 @@ def record(
     with connected(target) as connection:
         found = examined(connection, target, policy.settings, with_preview=True, also_pods=True)
     check_nodes([node], {each.name for each in found.snapshot.nodes})
-    text, hidden, notes = recorded(node, found, policy.settings, policy.text)
+    written = policy.settings.origin.content.decode("utf-8-sig")
+    text, hidden, notes = recorded(node, found, policy.settings, written)
     if out is not None:
         write_output(out, text)
     else:

@@ -102,6 +102,9 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
         assert programs.run("sweep", kubeconfig=kubeconfig).code == 0
         scene.condition_silent(second)
         wait_for("the end of both", lambda: scene.is_untouched(first) and scene.is_untouched(second))
+        # The revisions of the settings are there now, and other settings change them.
+        programs.configure(f"{programs.config.read_text(encoding='utf-8')}drain: {{parallel: 2}}\n")
+        wait_for("another revision", lambda: [one for one in scene.asked("patch") if "settings" in one.name])
         if ours:
             programs.configure("mode: Enforced\n")
             wait_for("an Event", lambda: rejected(scene))

@@ -1,0 +1,18 @@
+"""The last good texts of the settings: what has changed, and back to an earlier one."""
+
+from reconciler.plugins import SET_UP, Command
+
+COMMANDS = {
+    "settings": Command(
+        SET_UP,
+        "List the revisions of the settings, show or compare them.",
+        "settings diff",
+        "What has changed in the settings?",
+    )
+}
+
+SYNONYMS = {"revisions": "settings", "diff": "settings diff"}
+"""What people try instead, with the command that does it."""
+
+KEPT_IN = "node-maintenance-settings"
+"""The ConfigMap with the revisions."""

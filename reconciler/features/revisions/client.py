@@ -1,0 +1,63 @@
+"""Reads and writes the ConfigMap with the revisions of the settings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from reconciler.features.revisions import KEPT_IN
+from reconciler.features.revisions.revisions import Kept, from_text, to_text
+from reconciler.http.retrying import Guard, patiently, write_until_settled
+from reconciler.kubernetes import objects
+from reconciler.kubernetes.connection import Connection, Request, core
+from reconciler.kubernetes.json_patch import Patch, send_patch
+
+log = logging.getLogger(__name__)
+
+KEY = "revisions"
+
+
+class RevisionStore:
+    """The revisions in the cluster. A write replaces them only as they were read."""
+
+    def __init__(self, connection: Connection, namespace: str, guard: Guard) -> None:
+        """Use this connection and our namespace; `guard` raises LockLost if the lock is not ours."""
+        self._connection, self._guard = connection, guard
+        self._place = core(namespace) / "configmaps"
+
+    def load(self) -> Kept:
+        """Return the revisions, none without a ConfigMap; ClusterError, and ValueError for a broken one."""
+        found = objects.find(self._connection, self._place / KEPT_IN, objects.ConfigMap)
+        return from_text(((found.data if found is not None else None) or {}).get(KEY, ""))
+
+    def change(self, make: Callable[[Kept], Kept]) -> None:
+        """Write what `make` makes of the revisions, which may be called again. The same value writes nothing.
+
+        Revisions that can't be read are replaced. Raises LockLost, and ClusterError: Conflict if another
+        client keeps writing.
+        """
+
+        def write() -> None:
+            found = objects.find(self._connection, self._place / KEPT_IN, objects.ConfigMap)
+            data = (found.data if found is not None else None) or {}
+            try:
+                before = from_text(data.get(KEY, ""))
+            except ValueError as error:
+                log.warning("the revisions of the settings can't be read, and are forgotten: %s", error)
+                before = Kept()
+            after = make(before)
+            if after == before:
+                return
+            text = to_text(after)
+            self._guard()
+            if found is None:
+                metadata = {"name": KEPT_IN}
+                body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}}
+                self._connection.send(Request("POST", self._place, body=body))
+                return
+            patch = Patch(found.metadata.uid, found.metadata.resourceVersion)
+            patch.change_texts({}, {KEY: text}, "data", exists=bool(data))
+            send_patch(self._connection, self._place / KEPT_IN, patch)
+
+        sleep = self._connection.sleep
+        write_until_settled(lambda: patiently(write, sleep=sleep), sleep=sleep)

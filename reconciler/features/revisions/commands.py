@@ -1,0 +1,238 @@
+"""`reconciler settings`: lists, shows and compares the revisions of the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from jobs import options
+from jobs.runtime.environment import Target, VariablesAsWritten, connected
+from jobs.runtime.output import echo_document
+from jobs.runtime.settings_source import SettingsSource
+from reconciler.features.revisions import KEPT_IN
+from reconciler.features.revisions.changes import changed_keys, in_words, unified
+from reconciler.features.revisions.client import RevisionStore
+from reconciler.features.revisions.revisions import LARGEST, Kept, Revision
+from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.content import short_hash
+from reconciler.model.errors import SettingsError
+from reconciler.model.limits import COUNT, count_of
+from reconciler.model.moments import to_text
+from reconciler.report.lines import folded
+from reconciler.report.safe import lines as safe_lines
+from reconciler.settings.load import content_of, parse_content
+from reconciler.settings.schema import Settings
+
+PRESENT = "present"
+"""The name of the present text in a comparison."""
+
+
+@click.command("settings")
+@click.argument("action", metavar="[show|diff]", default="list", type=click.Choice(["list", "show", "diff"]))
+@click.argument("numbers", metavar="[REVISION]…", nargs=-1, type=click.IntRange(1, COUNT))
+@options.optional_config
+@options.output
+@options.cluster
+def settings(
+    action: str, numbers: tuple[int, ...], config: SettingsSource | None, output: str, target: Target
+) -> int:
+    """List the revisions of the settings, show or compare them.
+
+    A revision is a text of the settings that a pass of `serve` has used (docs/revisions.md). `show` prints
+    the newest one, or REVISION. `diff` compares the last two, REVISION with the present text, or two
+    revisions. A present text that no pass has used yet, or that is refused, is compared with the newest one.
+    """
+    most = {"list": 0, "show": 1, "diff": 2}[action]
+    if len(numbers) > most:
+        raise click.UsageError(f"{action} takes {count_of(most, 'revision')} at most")
+    with connected(target) as connection:
+        seen = _read(connection, target, config)
+    if action == "list":
+        echo_document(_listed(seen), output, lambda columns: _list_text(seen, columns))
+    elif action == "show":
+        revision = seen.revision(numbers[0] if numbers else None)
+        document = {**_value(seen, revision), "text": _content(revision).decode("utf-8-sig", "replace")}
+        echo_document(document, output, lambda _: document["text"])
+    else:
+        first, second = _compared(seen, numbers)
+        changes = changed_keys(first.content, second.content)
+        lines = unified(first.content, second.content, (first.name, second.name))
+        document = {"from": first.name, "to": second.name, "changes": list(changes), "diff": list(lines)}
+        nothing = f"{first.name} and {second.name} are the same text"
+        echo_document(document, output, lambda _: "".join(f"{line}\n" for line in lines or [nothing]))
+    return 0
+
+
+class Text(Struct, frozen=True):
+    """A text of the settings, and its name in a comparison."""
+
+    name: str
+    content: bytes
+
+
+class Seen(Struct, frozen=True):
+    """The revisions, and the present text of the settings.
+
+    `source` is where that is, `held` what holds it if it is in a ConfigMap, and `content` the text; None if
+    there is none, or it can't be read: `absent` says why. `mistakes` are those for which it is refused.
+    """
+
+    kept: Kept
+    source: str
+    held: HeldSettings | None = None
+    content: bytes | None = None
+    absent: str = ""
+    mistakes: tuple[str, ...] = ()
+
+    @property
+    def present(self) -> Revision | None:
+        """The newest revision with the present text, None without one."""
+        known = short_hash(self.content) if self.content is not None else None
+        return next((each for each in reversed(self.kept.revisions) if each.hash == known), None)
+
+    def revision(self, number: int | None) -> Revision:
+        """Return the revision with this number, the newest one for None. Raises SettingsError."""
+        revisions = self.kept.revisions
+        if not revisions:
+            raise SettingsError((NONE_YET,))
+        if number is None:
+            return revisions[-1]
+        known = next((each for each in revisions if each.number == number), None)
+        if known is None:
+            first, last = revisions[0].number, revisions[-1].number
+            named = f"revision {first}" if first == last else f"revisions {first} to {last}"
+            raise SettingsError((f"there is no revision {number}: {named} can be named",))
+        return known
+
+    def text(self, number: int | None) -> Text:
+        """Return the text of `revision`. Raises SettingsError if it was not kept."""
+        revision = self.revision(number)
+        return Text(f"revision {revision.number}", _content(revision))
+
+
+NONE_YET = (
+    f"there are no revisions yet: `reconciler serve` keeps them in the ConfigMap {KEPT_IN} once a pass has "
+    "used the settings, in each mode but Observe"
+)
+
+
+def _read(connection: Connection, target: Target, config: SettingsSource | None) -> Seen:
+    """Return what there is. Raises SettingsError for revisions that can't be read, and ClusterError."""
+    try:
+        kept = RevisionStore(connection, target.namespace, lambda: None).load()
+    except ValueError as error:
+        place = f"configmap/{target.namespace}/{KEPT_IN}"
+        remedy = f"delete it, and the next revision is kept: kubectl delete -n {target.namespace} configmap "
+        raise SettingsError((f"{place}: the revisions can't be read: {error}; {remedy}{KEPT_IN}",)) from error
+    if isinstance(config, Path):
+        return _judged(Seen(kept, str(config), content=content_of(config)))
+    held = (
+        read_installed(connection, target.namespace) if config is None else read_settings(connection, config)
+    )
+    if isinstance(held, str):
+        return Seen(kept, "", absent=held)
+    return _judged(Seen(kept, str(held), held, held.content))
+
+
+def _judged(seen: Seen) -> Seen:
+    """Return it with the mistakes of the present text."""
+    try:
+        _parsed(seen.content or b"", seen.source)
+    except SettingsError as error:
+        return Seen(seen.kept, seen.source, seen.held, seen.content, mistakes=error.mistakes)
+    return seen
+
+
+def _parsed(content: bytes, name: str) -> Settings:
+    return parse_content(content, name, None, VariablesAsWritten(os.environ))
+
+
+def _content(revision: Revision) -> bytes:
+    try:
+        return revision.content()
+    except ValueError as error:
+        raise SettingsError((f"revision {revision.number}: {error}",)) from error
+
+
+def _compared(seen: Seen, numbers: tuple[int, ...]) -> tuple[Text, Text]:
+    if len(numbers) == 2:
+        return seen.text(numbers[0]), seen.text(numbers[1])
+    newest = seen.revision(None)
+    used = seen.content is None or newest.hash == short_hash(seen.content)
+    if seen.content is None and numbers:
+        return seen.text(numbers[0]), seen.text(None)
+    if numbers or not used:
+        return seen.text(numbers[0] if numbers else None), Text(PRESENT, seen.content or b"")
+    if len(seen.kept.revisions) < 2:
+        raise SettingsError(("there is one revision only, and the present text is the same",))
+    return seen.text(seen.kept.revisions[-2].number), seen.text(None)
+
+
+def _changes(seen: Seen, revision: Revision) -> tuple[str, ...] | None:
+    """Return what a revision has changed, None if the text before it is not known."""
+    before = next((each for each in seen.kept.revisions if each.number == revision.number - 1), None)
+    if before is None:
+        return None
+    try:
+        return changed_keys(before.content(), revision.content())
+    except ValueError:
+        return None
+
+
+def _value(seen: Seen, revision: Revision) -> dict[str, Any]:
+    changes = _changes(seen, revision)
+    return {
+        "revision": revision.number,
+        "at": to_text(revision.at),
+        "hash": revision.hash,
+        "by": revision.by or None,
+        "managed": revision.managed,
+        "present": revision is seen.present,
+        "changes": None if changes is None else list(changes),
+    }
+
+
+def _listed(seen: Seen) -> dict[str, Any]:
+    return {
+        "source": seen.source or None,
+        "hash": None if seen.content is None else short_hash(seen.content),
+        "mistakes": list(seen.mistakes),
+        "leftOut": seen.kept.left_out,
+        "revisions": [_value(seen, revision) for revision in reversed(seen.kept.revisions)],
+    }
+
+
+def _list_text(seen: Seen, columns: int | None) -> str:
+    return "".join(f"{part}\n" for line in _list_lines(seen) for part in folded(line, columns))
+
+
+def _list_lines(seen: Seen) -> Iterator[str]:
+    yield safe_lines(f"settings: {seen.source or seen.absent}")
+    if seen.mistakes:
+        more = f" (and {count_of(len(seen.mistakes) - 1, 'more mistake')})" if len(seen.mistakes) > 1 else ""
+        yield f"refused: {seen.mistakes[0]}{more}"
+    elif seen.kept.revisions and seen.content is not None and seen.present is None:
+        yield f"the present text, {short_hash(seen.content)}, is no revision: no pass has used it yet"
+    if not seen.kept.revisions:
+        yield NONE_YET
+    for revision in reversed(seen.kept.revisions):
+        changes = _changes(seen, revision)
+        by = f" by {revision.by}" if revision.by else ""
+        mark = ", the present text" if revision is seen.present else ""
+        yield f"{revision.number:>4}  {_moment(revision.at)}  {revision.hash}{by}{mark}"
+        what = "the first one that is kept" if changes is None else in_words(changes)
+        yield f"      {what}; {count_of(revision.managed, 'node')} managed"
+    if seen.kept.left_out:
+        size = f"all together may have {LARGEST // 1024} KiB"
+        yield f"{count_of(seen.kept.left_out, 'older revision', 'were')} left out before their time: {size}"
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,128 @@
+"""Revisions of the settings: `serve` with the rights of the manifests, and what a person asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from reconciler.features.revisions import KEPT_IN
+from tests.real.manifests.applying import applied, built
+from tests.real.passes.accounts import account, once_permitted
+from tests.real.passes.processes import Done, Object, Programs, Running
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.processes import wait_for
+
+pytestmark = pytest.mark.slow
+
+SYSTEM = "node-maintenance"
+FIRST = "mode: Enforce\nuncordon: {settle: 0s}\n"
+SECOND = f"{FIRST}nodeSelector: {{pool: none}}\nbudget: {{maxUnavailable: 2}}\n"
+
+
+def push(scene: Scene, programs: Programs, text: str) -> None:
+    """Change the ConfigMap with the settings, and the file as which it is mounted."""
+    patch = {"data": {"maintenance.yaml": text}}
+    scene.api.patch("configmaps", "maintenance-policy", patch, namespace=SYSTEM)
+    programs.configure(text)
+
+
+def text_of(scene: Scene) -> str:
+    """The text of the revisions that are kept, empty without any."""
+    found = scene.api.find("configmaps", KEPT_IN, SYSTEM)
+    return str(found["data"]["revisions"]) if found is not None else ""
+
+
+def revisions(scene: Scene) -> list[Object]:
+    """The revisions that are kept."""
+    text = text_of(scene)
+    return list(json.loads(text)["revisions"]) if text else []
+
+
+@contextmanager
+def served(scene: Scene, programs: Programs) -> Iterator[Running]:
+    """`serve` with the first settings and the rights of the manifests, once its revision is kept."""
+    push(scene, programs, FIRST)
+    kubeconfig = scene.controlplane.kubeconfig_for("reconciler", SYSTEM)
+    serving = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
+    try:
+        serving.does("the first revision", lambda: len(revisions(scene)) == 1)
+        yield serving
+    finally:
+        serving.kill()
+
+
+def asked(programs: Programs, *arguments: str, kubeconfig: Path | None = None) -> Done:
+    return programs.run("settings", *arguments, kubeconfig=kubeconfig)
+
+
+def test_what_was_used_is_listed_shown_and_compared_with_the_rights_of_the_manifests(
+    scene: Scene, programs: Programs
+) -> None:
+    scene.node()
+    (role,) = built("report")
+    with (
+        applied(scene.controlplane, "base"),
+        applied(scene.controlplane, "report"),
+        account(scene, role["metadata"]["name"]) as reader,
+    ):
+        wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", SYSTEM))
+        none = once_permitted(lambda: asked(programs, kubeconfig=reader))
+        with served(scene, programs) as serving:
+            push(scene, programs, SECOND)
+            serving.does("the second revision", lambda: len(revisions(scene)) == 2)
+            listed = asked(programs, "-o", "json", kubeconfig=reader).document
+            shown = asked(programs, "show", "1", kubeconfig=reader)
+            compared = asked(programs, "diff", kubeconfig=reader)
+            push(scene, programs, "mode: Enforced\n")
+            refused = asked(programs, "-o", "json", kubeconfig=reader).document
+            with_refused = asked(programs, "diff", kubeconfig=reader)
+            unknown = asked(programs, "show", "7", kubeconfig=reader)
+            text = asked(programs, kubeconfig=reader)
+
+    assert none.code == 0
+    assert "there are no revisions yet" in none.out
+    assert listed["source"] == f"configmap/{SYSTEM}/maintenance-policy/maintenance.yaml"
+    assert [(each["revision"], each["managed"], each["present"]) for each in listed["revisions"]] == [
+        (2, 0, True),
+        (1, 1, False),
+    ]
+    assert listed["revisions"][0]["changes"] == ["nodeSelector added", "budget added"]
+    assert listed["revisions"][0]["by"], "the field manager of the ConfigMap is not known"
+    assert (shown.code, shown.out) == (0, FIRST)
+    assert "+nodeSelector: {pool: none}" in compared.out.splitlines()
+    assert "mode" in refused["mistakes"][0]
+    assert [each["present"] for each in refused["revisions"]] == [False, False]
+    assert "+mode: Enforced" in with_refused.out.splitlines()
+    assert (unknown.code, unknown.err) == (2, "there is no revision 7: revisions 1 to 2 can be named\n")
+    assert "nodeSelector added, budget added; 0 nodes managed" in text.out
+
+
+def test_a_next_leader_adds_nothing_for_the_same_text_and_replaces_what_is_broken(
+    scene: Scene, programs: Programs
+) -> None:
+    with applied(scene.controlplane, "base"):
+        wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", SYSTEM))
+        with served(scene, programs):
+            before = revisions(scene)
+        scene.free_lock()
+        with served(scene, programs) as serving:
+            serving.wait_for("leading")
+            push(scene, programs, SECOND)
+            serving.does("the second revision", lambda: len(revisions(scene)) == 2)
+            assert revisions(scene)[0] == before[0]
+        scene.api.patch("configmaps", KEPT_IN, {"data": {"revisions": "{"}}, namespace=SYSTEM)
+        broken = asked(programs)
+        scene.free_lock()
+        push(scene, programs, FIRST)
+        kubeconfig = scene.controlplane.kubeconfig_for("reconciler", SYSTEM)
+        serving = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
+        serving.does("a revision again", lambda: text_of(scene) != "{")
+        assert [each["number"] for each in revisions(scene)] == [1]
+        serving.kill()
+
+    assert broken.code == 2
+    assert f"kubectl delete -n {SYSTEM} configmap {KEPT_IN}" in broken.err
