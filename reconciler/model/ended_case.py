@@ -12,7 +12,6 @@ from reconciler.model import limits
 from reconciler.model.case_outcome import ENDS, CaseOutcome, CaseResult, outcome_at_end
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions
-from reconciler.model.machine import REPLACE, SURGE
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import CaseRecord, KnownEvent, State
 from reconciler.model.values import Flat, Name, Written, decoded, encoded
@@ -91,7 +90,7 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         kind=leading_kind(case.events),
         sources=tuple(sorted({source for event in case.events for source in event.sources})),
         outcome=outcome.result,
-        why=_why(outcome, _ending(case, deleted=deleted) if lost else _stopped(outcome, plan)),
+        why=_why(outcome, _ending(plan, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),
         people=(*_people(plan.status.instructions), *filter(None, (case.facts.begun_by,))),
@@ -156,8 +155,8 @@ def _stopped(outcome: CaseOutcome, plan: NodePlan) -> str:
     return "; ".join(step.because for step in steps if step.because)
 
 
-def _ending(case: CaseRecord, *, deleted: bool) -> str:
-    if case.asked_by(SURGE) is None and case.asked_by(REPLACE) is None:
+def _ending(plan: NodePlan, *, deleted: bool) -> str:
+    if not plan.goes_by_us:
         return "its node was deleted"
     return "its machine was deleted to be replaced" if deleted else "its machine is deleted to be replaced"
 

@@ -108,9 +108,6 @@ def vm_of(provider_id: str) -> Vm | None:
     return None
 
 
-SURGE, REPLACE = "surge", "replace"
-"""The names of the offers by which a machine is replaced: one more in its pool, and its deletion."""
-
 AKS = "AKS"
 KARPENTER = "Karpenter"
 OPENSHIFT = "OpenShift"

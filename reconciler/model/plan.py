@@ -380,7 +380,8 @@ class NodePlan(PlannedNode, frozen=True):
     is the node's, empty in the plan of a node that no longer exists. `schedule` is when its drain is planned
     to start, None if it has no case. `struck` says that this pass has found out that the case is late or
     missed. `unguarded` is why nobody drains a node that needs it, or brings it back, None for any other.
-    `of_features` is what features say of it, by their names.
+    `goes_by_us` says that we have asked for the end of its machine, or prepared it: if the node is deleted,
+    that is why. `of_features` is what features say of it, by their names.
     """
 
     before: State
@@ -398,6 +399,7 @@ class NodePlan(PlannedNode, frozen=True):
     schedule: CaseSchedule | None = None
     struck: bool = False
     unguarded: Unguarded | None = None
+    goes_by_us: bool = False
     of_features: Mapping[str, NodePart] = field(default_factory=dict)
 
     @property

@@ -37,7 +37,8 @@ class PassContext(Struct, frozen=True, dict=True):
     those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
     another node, each with that node's name. `upgraded` are the agent pools with a node that AKS upgrades.
     `awaits` returns what a feature still waits for before it lets anything follow the drain of a node.
-    `vm_name` returns the name of a node's VM in signals, None if no source names it.
+    `vm_name` returns the name of a node's VM in signals, None if no source names it. `ends_machines` are the
+    names of the offers that end the machine of a node.
     """
 
     snapshot: Snapshot
@@ -51,6 +52,7 @@ class PassContext(Struct, frozen=True, dict=True):
     upgraded: frozenset[str] = frozenset()
     awaits: Callable[[NodeFacts, PassContext], str] = lambda _node, _context: ""
     vm_name: Callable[[Node], str | None] = lambda _node: None
+    ends_machines: frozenset[str] = frozenset()
 
     @cached_property
     def second(self) -> datetime:

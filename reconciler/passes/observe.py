@@ -14,10 +14,9 @@ from msgspec import Struct
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarText
-from reconciler.model.errors import CloudError, ClusterError, Late, Unauthorized, Unreachable
+from reconciler.model.errors import ClusterError, Late, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.limits import EARLIEST
-from reconciler.model.machine import REPLACE, SURGE, Machine, MachineRef
 from reconciler.model.moments import to_text
 from reconciler.model.node import (
     POOL_ANNOTATIONS,
@@ -86,8 +85,6 @@ _JUST_BEGUN = timedelta(seconds=10)
 _FEW = 20
 """Up to so many nodes, a pass reads the pods although their drains have just begun, if no cordon waits."""
 
-_NOT_READ_YET = "it was not read yet; a later pass reads it"
-
 _NEXT_PASS = "its pods are read in the next pass, because this one is the first to see its maintenance"
 
 _GROUPED_AT_MOST = 100
@@ -118,7 +115,7 @@ def observe(
 
     Whatever is wrong with one node, or with another read, is a problem in the snapshot. A rehearsed pass
     needs permissions on nodes only. `now` is aware. Services are queried if the settings enable their source
-    and the ledger says that a query is due; machine providers, only for nodes that may be replaced.
+    and the ledger says that a query is due.
 
     Pods are read, with a request each, for the nodes that drain, those on which a drain has left pods, and
     those on which the platform has started while they may not be empty. There are no other requests per node
@@ -173,10 +170,11 @@ def observe(
             readings[node.name] = ()
             problems[node.name] = internal(f"node {node.name}: its sources can't be read", error)
 
-    of_features, unread_for_features = parts.observe(
-        outside, Observed(fleet.nodes, fleet.records, memories, settings, now)
-    )
-    machines = _machines(outside, parts.machine_of, fleet.nodes, readings, fleet.records, settings)
+    # What features read for themselves, and the machines that they read.
+    machine_of = partial(parts.machine_of, settings=settings)
+    observed = Observed(fleet.nodes, fleet.records, memories, settings, now, readings, machine_of)
+    of_features, unread_for_features = parts.observe(outside, observed)
+    machines, unread_machines = parts.machines(outside, observed)
 
     # The nodes that drain, and those whose pods something else depends on.
     draining = [name for name, record in fleet.records.items() if record.being_drained or record.keeps_pods]
@@ -233,6 +231,7 @@ def observe(
                 *doubts,
                 *unread_objects,
                 *unread_for_features,
+                *unread_machines,
                 *unpolled,
                 *unread_calendars,
                 *ungrouped,
@@ -709,63 +708,3 @@ def _ask(
     except Exception as error:  # noqa: BLE001 - what a service says harms its own source only
         problem = f"an error in this program: {internal(f'{source} is not queried', error)}"
         return [Listing(scope, problem=problem) for scope in scopes]
-
-
-def _machines(
-    outside: Outside,
-    machine_of: Callable[[Node, Settings], MachineRef | None],
-    nodes: tuple[Node, ...],
-    readings: Mapping[str, tuple[Reading, ...]],
-    records: Mapping[str, Record],
-    settings: Settings,
-) -> Mapping[str, Machine]:
-    """Return the machines of the nodes that an event replaces, and of those whose replacement has started."""
-    reader = outside.machines
-    if reader is None:
-        return {}
-    wanted = settings.says(REPLACE)
-    refs: list[MachineRef] = []
-    for node in nodes:
-        try:
-            may = settings.manages(node.labels) and _may_be_replaced(
-                node, readings[node.name], records.get(node.name), settings, wanted=wanted
-            )
-            ref = machine_of(node, settings) if may else None
-        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-            internal(f"node {node.name}: its machine can't be found", error)
-            continue
-        if ref is None:
-            continue
-        record = records.get(node.name)
-        drain = record.drain if record is not None else None
-        asked = record is not None and record.has_asked(REPLACE)
-        refs.append(replace(ref, drained=drain is not None and drain.drain.done is not None, asked=asked))
-    if not refs:
-        return {}
-    try:
-        read = outside.beside.read(("machines", "read"), partial(reader.machines, refs), most=1)
-        # An answer that came late is about the machines of an earlier pass.
-        known = {machine.ref: machine for machine in read}
-        return {ref.node: known.get(ref, Machine(ref, problem=_NOT_READ_YET)) for ref in refs}
-    except (ClusterError, CloudError) as error:
-        problem = str(error)
-    except Exception as error:  # noqa: BLE001 - what a provider says harms its own machines only
-        problem = internal("machines can't be read", error)
-    return {ref.node: Machine(ref, problem=problem) for ref in refs}
-
-
-def _may_be_replaced(
-    node: Node, readings: tuple[Reading, ...], record: Record | None, settings: Settings, *, wanted: bool
-) -> bool:
-    kept = [profile for _, profile in record.profiles] if record is not None else []
-    if record is not None and (record.has_asked(SURGE) or record.has_asked(REPLACE)):
-        return True
-    if any(signal.replaces for reading in readings for signal in reading.signals):
-        return True
-    if not wanted:
-        return False
-    reported = [(signal.kind, signal.condition) for reading in readings for signal in reading.signals]
-    known = [(event.kind, event.condition) for profile in kept for event in profile.events]
-    policies = settings.policies(node.labels)
-    meant = (policies[event] for event in (*reported, *known))
-    return any(policy is not None and policy.says(REPLACE) for policy in meant)

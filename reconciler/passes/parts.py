@@ -14,7 +14,7 @@ from reconciler.model import record, snapshot
 from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.errors import Late, LedgerUnreadable
 from reconciler.model.instructions import Waives
-from reconciler.model.machine import MachineRef
+from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import Node
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
@@ -170,6 +170,18 @@ class Parts(Struct, frozen=True, dict=True):
                     notes.append(f"{what}: {error}")
                 except Exception as error:  # noqa: BLE001 - a feature that can't read harms no node
                     notes.append(f"internal error: {what}: {internal(what, error)}")
+        return read, tuple(notes)
+
+    def machines(self, outside: Outside, observed: Observed) -> tuple[Mapping[str, Machine], tuple[str, ...]]:
+        """Return the machines that features read, by the node's name, and a note for each that failed."""
+        read: dict[str, Machine] = {}
+        notes: list[str] = []
+        for feature in self.features:
+            if feature.machines:
+                what = f"machines are not known to {feature.name}"
+                found, problems = guarded(what, partial(feature.machines, outside, observed), {})
+                read |= found
+                notes += problems
         return read, tuple(notes)
 
     def read_objects(self, outside: Outside, settings: Settings, ledger: Ledger, gaps: Gaps) -> ReadObjects:

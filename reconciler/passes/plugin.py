@@ -19,7 +19,7 @@ from reconciler.model.event import Reading
 from reconciler.model.holds import HoldKind
 from reconciler.model.instructions import Waives
 from reconciler.model.keys import OwnKeys
-from reconciler.model.machine import MachineRef
+from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
 from reconciler.model.plan import NodePlan
@@ -152,7 +152,8 @@ def readings_of(node: Node, sources: Iterable[Source], context: SourceContext) -
 class Observed(Struct, frozen=True):
     """What a pass has read before a feature reads more of some nodes; `now` is aware, UTC.
 
-    `records` are by the node's name, `memories` by the source's.
+    `records` and `readings` are by the node's name, `memories` by the source's. `machine_of` returns the
+    machine of a node as the first feature that knows it names it, None if none does.
     """
 
     nodes: tuple[Node, ...]
@@ -160,6 +161,8 @@ class Observed(Struct, frozen=True):
     memories: Mapping[str, AnyMemory]
     settings: Settings
     now: datetime
+    readings: Mapping[str, tuple[Reading, ...]]
+    machine_of: Callable[[Node], MachineRef | None]
 
 
 class Fleet(Struct, frozen=True):
@@ -240,7 +243,9 @@ class Feature(Struct, frozen=True):
     sends no request. `adopts` names the tool whose cordon on a node without a record is taken over, empty if
     it is none that the feature knows. `observe` reads what the feature decides from beside all that,
     through `Outside.beside`: a bounded number of things. What can't be read is a part of its answer. The
-    snapshot has it under the feature's name. A node that breaks what `decide` does is one of the faults.
+    snapshot has it under the feature's name. `machines` reads, in the same way, the machines of those nodes
+    for which the feature decides what becomes of them, by the node's name. A node that breaks what `decide`
+    does is one of the faults.
     `awaits` says, behind the name of a drained node, why nothing may follow its drain yet; empty if it may.
     `waives` returns, for a node and its case, what the drain for each event does not wait for; None if it
     waits for everything. `remedies` are the commands by which people can let a drain begin that comes too
@@ -270,6 +275,7 @@ class Feature(Struct, frozen=True):
     machine_of: Callable[[Node, Settings], MachineRef | None] | None = None
     adopts: Callable[[Node, Settings], str] | None = None
     observe: Callable[[Outside, Observed], Any] | None = None
+    machines: Callable[[Outside, Observed], Mapping[str, Machine]] | None = None
     objects: ShownObjects | None = None
     calendars: (
         Callable[[Sequence[CalendarPlace], Mapping[str, CalendarText], Any, datetime], CalendarsNow] | None

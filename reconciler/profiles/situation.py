@@ -148,6 +148,8 @@ class Offer(Struct, frozen=True):
     - `ends` returns how it ends an event of a node; None if it ends none. A drain whose event ends by us may
       start early.
 
+    An offer that `ends_machine` leads to the end of the node's machine, and so of the node.
+
     An offer that `prepares` is for what has to be there first. Nothing holds it, and it may be due before
     the drain, which then waits for its answer. What is asked twice must do no harm: a pass that is killed may
     have asked.
@@ -164,6 +166,7 @@ class Offer(Struct, frozen=True):
     answers: str = ""
     left: Callable[[Situation], Notice | None] | None = None
     prepares: bool = False
+    ends_machine: bool = False
     refused: Callable[[Situation], CheckResult] | None = None
     ends: Ends | None = None
 

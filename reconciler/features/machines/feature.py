@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from reconciler.features.machines.reading import read_machines
 from reconciler.features.machines.replacing import NAME, REPLACING, OneAtATime
 from reconciler.model.machine import (
     AKS,
@@ -98,5 +99,6 @@ FEATURE = Feature(
     offers=REPLACING,
     reads=_reads,
     machine_of=lambda node, _: machine_of(node),
+    machines=read_machines,
     decide=Deciding(OneAtATime),
 )

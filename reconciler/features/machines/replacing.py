@@ -14,11 +14,12 @@ from itertools import islice
 from msgspec import Struct
 
 from reconciler.features.machines.settings import REPLACE as SECTION
+from reconciler.features.machines.settings import REPLACES
 from reconciler.model.drains import Blocker
 from reconciler.model.event import Kind, MaintenanceEvent, Status
 from reconciler.model.holds import SETTINGS
 from reconciler.model.limits import count_of, first_of
-from reconciler.model.machine import RAISE_POOL, REPLACE, REPLACE_MACHINE, SURGE, Machine, Remove, ScaleUp
+from reconciler.model.machine import RAISE_POOL, REPLACE_MACHINE, Machine, Remove, ScaleUp
 from reconciler.model.moments import to_text
 from reconciler.model.node import CONTROL_PLANE_LABELS, Node
 from reconciler.model.plan import Ending, JudgedEvent, Notice, NoticeType
@@ -33,6 +34,9 @@ from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.policies import EventPolicy
 
 NAME = "machines"
+
+SURGE, REPLACE = "surge", "replace"
+"""The names of the two offers: one more machine in the pool, and the deletion of that of the node."""
 
 ATTEMPTS = 5
 """Requests to change a pool for one node, of each sort: after so many without an effect, none has one."""
@@ -364,7 +368,7 @@ def ends(
 ) -> Ending | None:
     """Return how an event ends whose machine is replaced; None if neither settings nor event want that."""
     del now
-    if not (policy.says(REPLACE) or event.replaces):
+    if not (policy.says(REPLACES.key) or event.replaces):
         return None
     machine = means.machine
     refused = why_never_replaced(node, machine, means.twin, means.record)
@@ -384,6 +388,7 @@ ONE_MORE = Offer(
     answers="the administrator of the node pool: the new machine must become Ready",
     left=surplus,
     prepares=True,
+    ends_machine=True,
 )
 
 DELETION = Offer(
@@ -395,6 +400,7 @@ DELETION = Offer(
     who=f"the owner of what the reason names; or {SETTINGS}: `replace` of the kind",
     answered=machine_stays,
     answers="the machine provider, which deletes the machine",
+    ends_machine=True,
     ends=ends,
 )
 

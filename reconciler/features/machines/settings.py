@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from reconciler.model import machine
 from reconciler.model.machine import AKS
 from reconciler.settings.fields import ClusterId, Flag, Section
 from reconciler.settings.policies import EventPolicy
@@ -73,7 +72,7 @@ class _Replaces(PolicyKey[bool], frozen=True, kw_only=True):
 
 
 REPLACES = _Replaces(
-    key=machine.REPLACE,
+    key="replace",
     type=Flag,
     default=False,
     description="Whether the machine is replaced (docs/replacing.md) once the node is drained.",

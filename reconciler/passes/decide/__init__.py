@@ -78,6 +78,7 @@ def decide(
         upgraded=upgraded_pools(snapshot.nodes, faults),
         awaits=parts.awaits,
         vm_name=sources.vm_name,
+        ends_machines=frozenset(offer.name for offer in parts.offers if offer.ends_machine),
     )
 
     # What is known of the nodes of `nodeSelector`, and of those with our record or hints, or an event of a

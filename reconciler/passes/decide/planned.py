@@ -92,6 +92,7 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
         ended=decision.ended,
         schedule=schedule,
         uid=read.uid,
+        goes_by_us=any(asked.offer in context.ends_machines for asked in record.asked),
         # The record that the pass read does not say it yet.
         struck=bad and (before is None or outcome is None or before.result is not outcome.result),
         of_features=step.of_features,
