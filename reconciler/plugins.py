@@ -34,6 +34,7 @@ VALUES = {
     "process": "PROCESS",
     "simulation": "SIMULATED",
     "columns": "COLUMNS",
+    "permissions": "PERMISSIONS",
 }
 """The value in which the module of a stage says what it gives; for commands, the face has their names."""
 

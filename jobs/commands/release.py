@@ -32,7 +32,7 @@ from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.selector import LabelSelector
 from reconciler.model.tasks import Clients
-from reconciler.model.writes import NAMES, WRITER, NodeWrite, other_prefixes
+from reconciler.model.writes import WRITER, NodeWrite, names_of_signs, other_prefixes
 from reconciler.passes.decision import NodeSigns
 from reconciler.passes.release import left_on, ours_on, why_left
 from reconciler.passes.release import release as released
@@ -184,7 +184,7 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
 
 def _wanted(prefix: str) -> Wanted:
     read = PARTS.wants(Settings())
-    return Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=NAMES)
+    return Wanted(read.conditions, prefix, annotations=read.annotations, labels=None, names=names_of_signs())
 
 
 def _release_one(

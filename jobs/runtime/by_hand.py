@@ -35,7 +35,7 @@ from reconciler.model.node import POOL_ANNOTATIONS, Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
 from reconciler.model.selector import LabelSelector
-from reconciler.model.writes import NAMES, NodeWrite, WriteAnswer, other_prefixes, own_keys
+from reconciler.model.writes import NodeWrite, WriteAnswer, names_of_signs, other_prefixes, own_keys
 
 if TYPE_CHECKING:
     from jobs.runtime.settings_source import SettingsInUse
@@ -213,7 +213,7 @@ class ByHand:
 
 def read_by_hand(prefix: str) -> Wanted:
     """Return which parts of nodes commands read: the keys of this prefix, and the names of all keys."""
-    return Wanted(frozenset(), prefix, annotations=POOL_ANNOTATIONS, labels=None, names=NAMES)
+    return Wanted(frozenset(), prefix, annotations=POOL_ANNOTATIONS, labels=None, names=names_of_signs())
 
 
 @contextmanager

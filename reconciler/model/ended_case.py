@@ -53,7 +53,7 @@ class EndedCase(Struct, frozen=True):
     `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.
     `pods_moved` are the pods that left in its drains. `pods_left` are those that a drain kept, and for a
     missed node those that the platform met. Both are None if they are not known. `why` is a sentence.
-    `people` says who held, deferred or approved the drain, a sentence each.
+    `people` says who held, deferred or permitted the drain, a sentence each.
     """
 
     place: Flat[CasePlace]
@@ -114,7 +114,7 @@ def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:
 def _people(said: Instructions) -> tuple[str, ...]:
     words = [f"held {said.hold.word}"] if said.hold is not None else []
     words += [f"deferred {said.deferral.word}"] if said.deferral is not None else []
-    words += [f"approved {said.approval.word.once}"] if said.approval is not None else []
+    words += [f"{given.kind.done} {given.word.once}" for given in said.permissions]
     return (*said.before, *words)
 
 

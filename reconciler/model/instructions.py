@@ -2,13 +2,15 @@
 
 Each is an annotation of the node, in JSON, with who gave it and when:
 
-    <prefix>/hold      {"by": "alice@example.com", "at": "2026-11-21T22:00:00Z", "reason": "…", "now": true}
-    <prefix>/defer     {"by": "alice@example.com", "at": "…", "until": "2026-11-22T06:00:00Z"}
-    <prefix>/approved  {"by": "alice@example.com", "at": "…", "case": "…", "events": [{"kind": "Reboot", …}]}
+    <prefix>/hold   {"by": "alice@example.com", "at": "2026-11-21T22:00:00Z", "reason": "…", "now": true}
+    <prefix>/defer  {"by": "alice@example.com", "at": "…", "until": "2026-11-22T06:00:00Z"}
+    <prefix>/NAME   {"by": "alice@example.com", "at": "…", "case": "…", "events": [{"kind": "Reboot", …}]}
+
+The last one is a permission. Each kind is that of a feature (`PermissionKind`), and goes with the case.
 
 A hold of all nodes, or of a pool, is in the ledger, so that it also holds nodes that join later.
 
-`until` ends each of them. A hold that can't be read is in force, and an approval that can't be read approves
+`until` ends each of them. A hold that can't be read is in force, and a permission that can't be read permits
 nothing: what a person wants is unknown then, and nothing starts.
 """
 
@@ -28,6 +30,7 @@ from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
+from reconciler.model.permission_kinds import PermissionKind
 from reconciler.model.record import KnownEvent
 from reconciler.model.values import decoded, encoded, replace
 
@@ -93,7 +96,7 @@ class Word(Struct, frozen=True):
 
     @property
     def once(self) -> str:
-        """It in words, of what is done once and does not last, such as an approval: `by alice at …`."""
+        """It in words, of what is done once and does not last, such as a permission: `by alice at …`."""
         return self._words("at")
 
     def _words(self, when: str) -> str:
@@ -159,9 +162,10 @@ class ForEvents(Struct, frozen=True):
         )
 
 
-class Approval(ForEvents, frozen=True):
+class Permission(ForEvents, frozen=True, kw_only=True):
     """A drain may begin for these events. `workflows`: it is also for the workflows of the node."""
 
+    kind: PermissionKind
     workflows: bool = False
 
 
@@ -191,13 +195,18 @@ Waives = Callable[[MaintenanceEvent], Waiver | None]
 class Instructions(Struct, frozen=True):
     """The instructions that apply to a node now; each is None if there is none.
 
-    `before` are the holds and deferrals of the case that people have ended, a sentence each.
+    `permissions` has at most one of each kind, in the order of the features. `before` are the holds and
+    deferrals of the case that people have ended, a sentence each.
     """
 
     hold: PersonHold | None = None
     deferral: Deferral | None = None
-    approval: Approval | None = None
+    permissions: tuple[Permission, ...] = ()
     before: tuple[str, ...] = ()
+
+    def permission(self, name: str) -> Permission | None:
+        """Return the permission whose kind has this name, None if there is none."""
+        return next((given for given in self.permissions if given.kind.name == name), None)
 
 
 _NOTHING_SAID = Instructions()
@@ -211,14 +220,15 @@ class Wait(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True):
-    """What a drain for one event waits for: instructions, a missing approval, or the work of other tools.
+    """What a drain for one event waits for: instructions, a missing permission, or the work of other tools.
 
-    `common` is that its condition is on most nodes, `other` that an older reconciler acts on the nodes.
+    `of_features` are the waits of features, each with the name of its check. `common` is that its condition
+    is on most nodes, `other` that an older reconciler acts on the nodes.
     """
 
     hold: Wait | None = None
     deferral: Wait | None = None
-    approval: Wait | None = None
+    of_features: tuple[tuple[str, Wait], ...] = ()
     tools: Wait | None = None
     common: Wait | None = None
     other: Wait | None = None
@@ -226,8 +236,13 @@ class Kept(Struct, frozen=True):
     @property
     def waits(self) -> tuple[Wait, ...]:
         """Each of them that applies."""
-        each = (self.hold, self.deferral, self.approval, self.tools, self.common, self.other)
-        return tuple(one for one in each if one is not None)
+        of_features = (wait for _, wait in self.of_features)
+        each = (self.hold, self.deferral, *of_features, self.tools, self.common, self.other)
+        return tuple(wait for wait in each if wait is not None)
+
+    def of(self, check: str) -> Wait | None:
+        """Return the wait of the feature's check with this name, None if it does not wait."""
+        return dict(self.of_features).get(check)
 
 
 def pool_scope(pool: str) -> str:
@@ -260,7 +275,11 @@ def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[Pers
     return Instructions(
         max(holds, key=lambda hold: (hold.stops, hold.word.until or limits.UNREADABLE), default=None),
         _deferral(found[keys.defer], now) if keys.defer in found else None,
-        _approval(found[keys.approved], now) if keys.approved in found else None,
+        tuple(
+            given
+            for key, kind in keys.permissions.items()
+            if key in found and (given := permission_of(kind, found[key], now)) is not None
+        ),
         said_before(found[keys.said_before]) if keys.said_before in found else (),
     )
 
@@ -323,9 +342,9 @@ def deferral_text(deferral: Deferral) -> str:
     return _text(deferral.word, {})
 
 
-def approval_text(approval: Approval) -> str:
+def permission_text(given: Permission) -> str:
     """Return the text of the annotation; ValueError if it would be longer than a reader takes."""
-    return for_events_text(approval, "approval", {"workflows": approval.workflows})
+    return for_events_text(given, given.kind.noun, {"workflows": given.workflows})
 
 
 def for_events_text(said: ForEvents, name: str, more: Mapping[str, object]) -> str:
@@ -374,12 +393,16 @@ def _deferral(text: str, now: datetime) -> Deferral | None:
     return None if word.ended(now) else Deferral(word)
 
 
-def _approval(text: str, now: datetime) -> Approval | None:
-    said, document = for_events(text, "approval", "reconciler approve", may_be_empty="workflows")
+def permission_of(kind: PermissionKind, text: str, now: datetime) -> Permission | None:
+    """Return the permission in an annotation's text, None for one that has ended at `now` (aware).
+
+    A text that can't be read permits nothing, and says why. Raises nothing for any text.
+    """
+    said, document = for_events(text, kind.noun, f"reconciler {kind.command}", may_be_empty="workflows")
     if said.word.ended(now):
         return None
     workflows = document.get("workflows") is True and not said.word.problem
-    return Approval(said.word, said.case, said.events, workflows)
+    return Permission(said.word, said.case, said.events, kind=kind, workflows=workflows)
 
 
 def for_events(

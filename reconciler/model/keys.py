@@ -5,10 +5,14 @@ The node agent imports this file, so it needs nothing but the standard library.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass  # noqa: TID251 - the agent imports this file
 from enum import Enum, auto
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reconciler.model.permission_kinds import PermissionKind
 
 DEFAULT_PREFIX = "node-maintenance.dev"
 
@@ -59,14 +63,13 @@ NODE_KEYS = (
     NodeKey("hold", Writer.COMMAND, ends="reconciler resume NODE"),
     NodeKey("hold_of_many", Writer.COMMAND, ends="reconciler resume --all, or --pool"),
     NodeKey("defer", Writer.COMMAND, ends="reconciler resume NODE"),
-    NodeKey("approved", Writer.COMMAND, ends="reconciler approve NODE --cancel"),
     NodeKey("request", Writer.COMMAND, ends="reconciler request NODE --cancel"),
     NodeKey("imds", Writer.AGENT),
     NodeKey("ignore", Writer.HAND, kind=LABEL),
     NodeKey("maintenance_profile", Writer.HAND, kind=LABEL),
     NodeKey("log_details", Writer.HAND, kind=LABEL),
 )
-"""Every key of ours that a node can have. `reconciler release` removes by this list, and names the rest."""
+"""Every key of the core on nodes. `OwnKeys.on_nodes` has those of features as well."""
 
 
 def _key(name: str) -> cached_property[str]:
@@ -129,9 +132,6 @@ class OwnKeys:
     defer = _key("defer")
     """The annotation by which a person defers the drain of the node."""
 
-    approved = _key("approved")
-    """The annotation by which a person approves the drain of the node."""
-
     imds = _key("imds")
     """The annotation in which the node agent publishes the scheduled events of IMDS."""
 
@@ -160,8 +160,16 @@ class OwnKeys:
 
     @cached_property
     def instructions(self) -> tuple[str, ...]:
-        """Return the annotations by which people hold, defer or approve the drain of the node."""
-        return (self.hold, self.hold_of_many, self.defer, self.approved, self.said_before)
+        """Return the annotations by which people hold, defer or permit the drain of the node."""
+        return (self.hold, self.hold_of_many, self.defer, *self.permissions, self.said_before)
+
+    @cached_property
+    def permissions(self) -> Mapping[str, PermissionKind]:
+        """Return each kind of permission that features bring, by its annotation."""
+        # The agent asks for none, and imports no feature.
+        from reconciler.model.permission_kinds import permission_kinds
+
+        return {f"{self.prefix}/{kind.name}": kind for kind in permission_kinds().values()}
 
     def release(self, node: str) -> str:
         """Return the command by which a person removes all of them from a node."""
@@ -174,10 +182,10 @@ class OwnKeys:
         # As in kubectl, a node with pods of DaemonSets is refused without this option.
         return f"reconciler drain {node} --ignore-daemonsets{prefix}"
 
-    def approve(self, node: str) -> str:
-        """Return the command by which a person approves the drain of a node, and its profiles."""
+    def permit(self, command: str, node: str) -> str:
+        """Return the command of this name by which a person permits the drain of a node, and its profiles."""
         config = " --config FILE" if self.prefix != DEFAULT_PREFIX else ""
-        return f"reconciler approve {node}{config}"
+        return f"reconciler {command} {node}{config}"
 
     @cached_property
     def bound(self) -> frozenset[str]:
@@ -207,8 +215,18 @@ class OwnKeys:
 
     @cached_property
     def on_nodes(self) -> dict[str, NodeKey]:
-        """Return what is known of each key that a node can have, by the key."""
-        return {getattr(self, node_key.attribute): node_key for node_key in NODE_KEYS}
+        """Return what is known of each key that a node can have, by the key.
+
+        `reconciler release` removes by this list, and names the rest.
+        """
+        of_core = {getattr(self, node_key.attribute): node_key for node_key in NODE_KEYS}
+        of_features = {
+            key: NodeKey(kind.name, Writer.COMMAND, ends=f"reconciler {kind.command} NODE --cancel")
+            for key, kind in self.permissions.items()
+        }
+        if taken := of_core.keys() & of_features.keys():
+            raise ValueError(f"a permission of a feature has the key {min(taken)} of the core")
+        return of_core | of_features
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -215,8 +215,8 @@ class JudgedEvent(Struct, frozen=True):
     past for an event that has started, that has a date which can't be read, or that has no date and is of an
     exempt kind. None: not known. `far`: its earliest start is more than an hour away. `waits_for_notice`: it
     is a plan that names days, and another source reports its moment minutes before. `kept` is what the
-    instructions of people, or a missing approval, keep its drain waiting for. `exempt` is what its start does
-    without, and from when on. `waiver` is that of the person who began its drain, None without one.
+    instructions of people, or a missing permission, keep its drain waiting for. `exempt` is what its start
+    does without, and from when on. `waiver` is that of the person who began its drain, None without one.
     """
 
     event: MaintenanceEvent

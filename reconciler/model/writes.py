@@ -416,11 +416,12 @@ def _has_lists(node: Node, write: NodeWrite) -> bool:
 
 
 _NONE = keys_of("")
-_INSTRUCTIONS = (_NONE.hold, _NONE.hold_of_many, _NONE.defer, _NONE.approved)
-_SIGNS = (_NONE.record, _NONE.maintenance_state, *_INSTRUCTIONS)
 
-NAMES = frozenset(key.removeprefix("/") for key in _SIGNS)
-"""The names of the keys that show a prefix, for `Wanted`."""
+
+def names_of_signs() -> frozenset[str]:
+    """Return the names of the keys that show a prefix, for `Wanted`."""
+    signs = {_NONE.record, _NONE.maintenance_state, *_NONE.instructions} - {_NONE.said_before}
+    return frozenset(key.removeprefix("/") for key in signs)
 
 
 def other_prefixes(node: Node, prefix: str) -> tuple[str, ...]:
@@ -438,7 +439,7 @@ def other_prefixes(node: Node, prefix: str) -> tuple[str, ...]:
         place, slash, name = key.rpartition("/")
         if slash + name == _NONE.record and isinstance(record_of(node, place), Record):
             found.add(place)
-        elif slash + name in _INSTRUCTIONS:
+        elif slash + name in _NONE.instructions:
             said = hold_of(text, EARLIEST)
             if said is not None and said.word.by:
                 found.add(place)

@@ -1,4 +1,4 @@
-"""What the instructions of people, a missing approval, other tools and nodes make of a judged event.
+"""What the instructions of people, a missing permission, other tools and nodes make of a judged event.
 
 They move its earliest start: to the moment at which they end, or out of reach. The schedule plans with the
 same moments, so that its forecast comes true.
@@ -6,8 +6,9 @@ same moments, so that its forecast comes true.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 
 from msgspec import Struct
 
@@ -24,6 +25,14 @@ from reconciler.settings.policies import EventPolicy
 from reconciler.starts.times import NEAR
 
 
+@cache
+def _waits_of_features() -> Mapping[str, WaitOfFeature]:
+    # The checks import this module.
+    from reconciler.profiles.checks import CHECKS
+
+    return {name: check.type.wait for name, check in CHECKS.items() if check.type.wait is not None}
+
+
 class Said(Struct, frozen=True):
     """What people say about a node, and the case and the moment (UTC) for which it counts."""
 
@@ -34,11 +43,18 @@ class Said(Struct, frozen=True):
     keys: OwnKeys
 
 
+WaitOfFeature = Callable[[Said, JudgedEvent, EventPolicy, datetime | None], Wait | None]
+"""What the `wait` of a check is: it returns for what a start for the event waits, None for nothing.
+
+It gets what people say, the event, its policy, and from when on (UTC) the event demands a drain. None: never.
+"""
+
+
 def instructed(judged: JudgedEvent, policy: EventPolicy | None, said: Said) -> JudgedEvent:
     """Return the event with what it waits for, and with its later start.
 
-    A hold wins over the deadline, because a person said so. A deferral does not. What the deadline does to a
-    missing approval is `approvalMissing` of the kind.
+    A hold wins over the deadline, because a person said so. A deferral does not. What the deadline does to
+    the wait of a feature, the feature says.
     """
     times = judged.times
     if times is None or policy is None:
@@ -47,8 +63,13 @@ def instructed(judged: JudgedEvent, policy: EventPolicy | None, said: Said) -> J
     demanded = judged.lost_from if judged.asks else judged.deadline
     kept = Kept(_hold(said))
     if judged.waiver is None:
+        of_features = (
+            (name, ask(said, judged, policy, demanded)) for name, ask in _waits_of_features().items()
+        )
         kept = replace(
-            kept, deferral=_deferral(said, demanded), approval=_approval(said, judged, policy, demanded)
+            kept,
+            deferral=_deferral(said, demanded),
+            of_features=tuple((name, wait) for name, wait in of_features if wait is not None),
         )
     return _kept(judged, times, kept, said.now)
 
@@ -170,21 +191,3 @@ def _deferral(said: Said, demanded: datetime | None) -> Wait | None:
     until = min((at for at in (deferral.word.until, demanded) if at is not None), default=None)
     ended = until is not None and until <= said.now
     return None if ended else Wait(deferral.words(said.node.name), until)
-
-
-def _approval(said: Said, judged: JudgedEvent, policy: EventPolicy, demanded: datetime | None) -> Wait | None:
-    if not policy.says("approval"):
-        return None
-    approval = said.instructions.approval
-    if approval is not None and approval.covers(judged.event, case_of(said.case)):
-        return None
-    proceeds = demanded if policy.says("approval_missing") else None
-    if proceeds is not None and proceeds <= said.now:
-        return None
-    name = judged.event.condition or judged.event.kind
-    because = f"nobody has approved the drain for {name} yet; {said.keys.approve(said.node.name)} does"
-    if approval is not None and approval.word.problem:
-        because = f"{because}; {approval.word.problem}"
-    elif approval is not None:
-        because = f"{because}; the approval {approval.word.once} is for another event"
-    return Wait(because, proceeds)

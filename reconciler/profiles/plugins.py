@@ -18,6 +18,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from msgspec import Struct
 
 from reconciler.model.holds import HoldKind
+from reconciler.model.instructions import Wait
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import CheckAnswer, Hold, Verdict
 from reconciler.model.steps import HeldStep
@@ -67,8 +68,9 @@ class CheckType(Struct, frozen=True):
     """A type of check: a function of the configuration, if it has one, and the situation.
 
     `ordinarily` is the sentence for an answer that gives no reason. `who`, `by_itself`, `waits` and
-    `by_person` are those of its kind of hold. `starts`: each start of a drain asks it, though no profile
-    names it. `step`: it holds this step of a case on which the drain has begun, likewise.
+    `by_person` are those of its kind of hold. No profile names a check with one of these: `starts`, each
+    start of a drain asks it; `wait`, it holds a start for what this function returns, see `instructed.py`,
+    and the forecast knows until when; `step`, it holds this step of a case on which the drain has begun.
     """
 
     name: str
@@ -81,6 +83,7 @@ class CheckType(Struct, frozen=True):
     waits: bool = False
     by_person: bool = False
     starts: bool = False
+    wait: Callable[..., Wait | None] | None = None
     step: HeldStep | None = None
 
     @property

@@ -22,7 +22,7 @@ from reconciler.model.record import State
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
-from reconciler.profiles.plugins import Check, Trigger
+from reconciler.profiles.plugins import Check, CheckType, Trigger
 from reconciler.profiles.situation import Effects, Situation, Work
 from reconciler.settings.profiles import ProfileSettings, StateSettings
 from reconciler.settings.yaml import read_yaml
@@ -87,23 +87,31 @@ def _rules(rules: StateSettings, triggers: Mapping[str, Trigger]) -> StateRules:
     return StateRules(chain(rules.enter), steps, tuple(dict.fromkeys(rules.notify)))
 
 
+_PLACES: Mapping[str, Callable[[CheckType], bool]] = {
+    "permitted": lambda check: check.wait is not None,
+    "postDrain": lambda check: check.step is HeldStep.POST_DRAIN,
+    "preUncordon": lambda check: check.step is HeldStep.PRE_UNCORDON,
+}
+"""The words of a built-in profile that stand for checks of features, with which of them."""
+
+
 def builtin(name: str, triggers: Mapping[str, Trigger], checks: Mapping[str, Check] = _NO_CHECKS) -> Profile:
     """Return a profile of the package, which has the form that a user would write.
 
     Of these `checks`, those of starts are asked wherever it asks for a window, because a drain may start
-    there. Those that hold a step stand where it names the step.
+    there. Those with a wait stand where it says `permitted`, those that hold a step where it names the step.
     """
     of_starts = [name for name, check in checks.items() if check.type.starts]
-    of_steps = {
-        word: "".join(f" && {name}" for name, check in checks.items() if check.type.step is held)
-        for word, held in (("postDrain", HeldStep.POST_DRAIN), ("preUncordon", HeldStep.PRE_UNCORDON))
+    places = {
+        place: "".join(f" && {name}" for name, check in checks.items() if stands(check.type))
+        for place, stands in _PLACES.items()
     }
     document = read_yaml(files("reconciler.profiles").joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
     assert isinstance(document.value, dict)
     for rules in document.value.values():
         for step in rules["transitions"]:
-            for word, held in of_steps.items():
-                step["check"] = step["check"].replace(f" && {word}", held)
+            for place, named in places.items():
+                step["check"] = step["check"].replace(f" && {place}", named)
             if "windowOpen" in step["check"]:
                 step["check"] = " && ".join([step["check"], *of_starts])
     settings = ProfileSettings.model_validate({"name": name, **document.value}, by_alias=True, by_name=False)

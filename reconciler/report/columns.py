@@ -74,9 +74,9 @@ class NodeReport(Struct, frozen=True, dict=True):
         if said.deferral is not None:
             words = "" if "notDeferred" in held else said.deferral.words(plan.node)
             instructions.append(Instruction("defer", said.deferral.word, words))
-        if said.approval is not None:
-            words = f"its drain was approved {said.approval.word.once}"
-            instructions.append(Instruction("approve", said.approval.word, words))
+        for given in said.permissions:
+            words = f"its drain was {given.kind.done} {given.word.once}"
+            instructions.append(Instruction(given.kind.command, given.word, words))
         waiver = next((event.waiver for event in plan.events if event.waiver is not None), None)
         if waiver is not None:
             instructions.append(Instruction(waiver.name, waiver.word, waiver.words))

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from reconciler.model.holds import SETTINGS
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.outcome import Outcome
+from reconciler.model.permission_kinds import permission_kinds
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import LOG, LOOK
@@ -39,10 +40,14 @@ _NAMED = 5
 _TYPED = 20
 """Nodes that a command names."""
 
-_SEVERAL = re.compile(
-    r"\b(reconciler (?:approve|defer|drain|hold|release|resume)|kubectl (?:cordon|describe node)) NODE\b"
-)
-"""Commands that take several nodes."""
+
+@cache
+def _several() -> re.Pattern[str]:
+    """Return what finds commands that take several nodes."""
+    permit = (kind.command for kind in permission_kinds().values())
+    ours = ("defer", "drain", "hold", "release", "resume", *permit)
+    return re.compile(rf"\b(reconciler (?:{'|'.join(ours)})|kubectl (?:cordon|describe node)) NODE\b")
+
 
 _OF_ONE = re.compile(r"\b(kubectl get pods [^;]*spec\.nodeName=|reconciler explain )NODE\b")
 """Commands that show something of one node."""
@@ -259,5 +264,5 @@ def to_type(nodes: list[str], text: str) -> str:
     A command that shows something of one node is about the first one.
     """
     if 1 < len(nodes) <= _TYPED:
-        text = _SEVERAL.sub(rf"\1 {' '.join(nodes)}", text)
+        text = _several().sub(rf"\1 {' '.join(nodes)}", text)
     return for_all(nodes, _OF_ONE.sub(rf"\1{nodes[0]}", text) if nodes else text)

@@ -266,7 +266,7 @@ def approve(play: Play, name: str, value: str) -> None:
 @move("people", 1)
 def approval_withdrawn(play: Play, name: str, _: str) -> None:
     """Withdraw the approval of a node."""
-    play.cluster.annotate(name, KEYS.approved, None)
+    play.cluster.annotate(name, f"{KEYS.prefix}/approved", None)
 
 
 @move("people", 1, values=("hold", "defer", "approved"))

@@ -84,7 +84,7 @@ class Obeyed:
         if not asking or any(channel.strange for channel in channels):
             return
         deferred = self._is_deferred(node)
-        approved = KEYS.approved in node.annotations
+        approved = not KEYS.permissions.keys().isdisjoint(node.annotations)
         kept = [self._is_kept(one, node, policy, deferred, approved) for one in asking]
         self._counts["people"] += any(kept)
         if all(kept):

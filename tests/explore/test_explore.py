@@ -191,7 +191,7 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "a drain that nobody has approved": (
         "people",
         _played(REBOOT, settings=("events: {Reboot: {approval: true}}",)),
-        {"reconciler.profiles.instructed.Kept": lambda hold, deferral, _: Kept(hold, deferral, None)},
+        {"reconciler.profiles.instructed.Kept": lambda hold, deferral, _: Kept(hold, deferral)},
     ),
     "a deferred drain that begins": (
         "people",

@@ -60,7 +60,7 @@ def test_a_copy_of_all_labels_and_annotations_does_nothing(
                 assert node.after is State.OPERATIONAL
                 assert not [judged for judged in node.events if judged.asks]
                 assert not node.status.instructions.before
-                assert node.status.instructions.approval is None
+                assert node.status.instructions.permissions == ()
         history.wait(minutes(1))
 
     copy = history.cluster.nodes["copy"]

@@ -1,4 +1,4 @@
-"""Instructions: what an annotation says, whatever stands in it, and which events an approval is for."""
+"""Instructions: what an annotation says, whatever stands in it, and which events it is for."""
 
 from __future__ import annotations
 
@@ -8,27 +8,31 @@ from datetime import datetime, timedelta
 import pytest
 
 from reconciler.model import limits
-from reconciler.model.event import Kind
+from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.instructions import (
-    Approval,
     Deferral,
+    ForEvents,
     Instructions,
+    Permission,
     PersonHold,
     Word,
-    approval_text,
     deferral_text,
     fleet_holds,
     fleet_text,
     hold_text,
     instructions_of,
+    permission_of,
+    permission_text,
     stopping_hold,
 )
+from reconciler.model.permission_kinds import PermissionKind
 from reconciler.model.record import KnownEvent
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from tests.support.builders import NOW, PREFIX, event, known, minutes, node
 
-HOLD, DEFER, APPROVED = (f"{PREFIX}/{name}" for name in ("hold", "defer", "approved"))
+HOLD, DEFER = (f"{PREFIX}/{name}" for name in ("hold", "defer"))
+ALLOWED = PermissionKind(name="allowed", command="allow", noun="permit", done="allowed")
 ALICE = Word("alice@laptop", NOW - minutes(5), NOW + minutes(60), "disk copy")
 
 
@@ -39,27 +43,29 @@ def said(now: datetime = NOW, **annotations: str) -> Instructions:
 
 
 def test_what_is_written_is_read() -> None:
-    approval = Approval(ALICE, NOW, (known(ids=("A",), not_before=NOW + minutes(30)),))
-    found = said(
-        hold=hold_text(PersonHold(ALICE, stops=True)),
-        defer=deferral_text(Deferral(ALICE)),
-        approved=approval_text(approval),
-    )
+    found = said(hold=hold_text(PersonHold(ALICE, stops=True)), defer=deferral_text(Deferral(ALICE)))
+    events = (known(ids=("A",), not_before=NOW + minutes(30)),)
+    permission = Permission(ALICE, NOW, events, kind=ALLOWED, workflows=True)
 
-    assert found == Instructions(PersonHold(ALICE, stops=True), Deferral(ALICE), approval)
+    assert found == Instructions(PersonHold(ALICE, stops=True), Deferral(ALICE))
+    assert permission_of(ALLOWED, permission_text(permission), NOW) == permission
 
 
-@pytest.mark.parametrize("key", ["hold", "defer", "approved"])
+@pytest.mark.parametrize("key", ["hold", "defer"])
 def test_an_instruction_ends_at_its_end(key: str) -> None:
-    texts = {
-        "hold": hold_text(PersonHold(ALICE)),
-        "defer": deferral_text(Deferral(ALICE)),
-        "approved": approval_text(Approval(ALICE, events=(known(),))),
-    }
+    texts = {"hold": hold_text(PersonHold(ALICE)), "defer": deferral_text(Deferral(ALICE))}
     end = NOW + minutes(60)
 
     assert said(end - timedelta(seconds=1), **{key: texts[key]}) != Instructions()
     assert said(end, **{key: texts[key]}) == Instructions()
+
+
+def test_a_permission_ends_at_its_end() -> None:
+    text = permission_text(Permission(ALICE, events=(known(),), kind=ALLOWED))
+    end = NOW + minutes(60)
+
+    assert permission_of(ALLOWED, text, end - timedelta(seconds=1)) is not None
+    assert permission_of(ALLOWED, text, end) is None
 
 
 @pytest.mark.parametrize("text", ["", "false", " False "])
@@ -86,12 +92,12 @@ def test_a_hold_that_cannot_be_read_holds_without_an_end_and_stops_nothing(text:
 
 @pytest.mark.parametrize("text", ["\ud800", "x" * 100_000, '{"reason": "' + "y" * 30_000 + '"}', "{" * 9_000])
 def test_a_huge_or_broken_text_stays_within_the_limits(text: str) -> None:
-    found = said(hold=text, defer=text, approved=text)
+    found, permission = said(hold=text, defer=text), permission_of(ALLOWED, text, NOW)
 
     assert found.hold is not None
     assert found.deferral is not None
-    assert found.approval is not None
-    for word in (found.hold.word, found.deferral.word, found.approval.word):
+    assert permission is not None
+    for word in (found.hold.word, found.deferral.word, permission.word):
         assert len(word.reason) <= limits.TEXT
         assert len(str(word)) < 1000
         str(word).encode()
@@ -117,16 +123,16 @@ def test_a_deferral_without_a_readable_end_has_none_and_says_so(text: str) -> No
         '{"events": [' + ",".join(['{"kind":"Reboot","ids":[],"sources":[]}'] * 101) + "]}",
     ],
 )
-def test_an_approval_that_cannot_be_read_approves_nothing_and_says_why(text: str) -> None:
-    approval = said(approved=text).approval
+def test_a_permission_that_cannot_be_read_permits_nothing_and_says_why(text: str) -> None:
+    permission = permission_of(ALLOWED, text, NOW)
 
-    assert approval is not None
-    assert approval.events == ()
-    assert approval.word.problem
+    assert permission is not None
+    assert permission.events == ()
+    assert permission.word.problem
 
 
 @pytest.mark.parametrize(
-    ("approved", "reported", "covered"),
+    ("permitted", "reported", "covered"),
     [
         pytest.param(known(ids=("A",)), event(ids=("a",)), True, id="the same ID"),
         pytest.param(known(ids=("A",)), event(ids=("B",)), False, id="another ID"),
@@ -138,19 +144,19 @@ def test_an_approval_that_cannot_be_read_approves_nothing_and_says_why(text: str
         pytest.param(known(), event(), False, id="both without a name"),
     ],
 )
-def test_an_approval_is_for_the_events_that_it_names(
-    approved: KnownEvent, reported: object, covered: bool
+def test_an_instruction_is_for_the_events_that_it_names(
+    permitted: KnownEvent, reported: MaintenanceEvent, covered: bool
 ) -> None:
-    assert Approval(ALICE, None, (approved,)).covers(reported, None) is covered  # type: ignore[arg-type]
+    assert ForEvents(ALICE, None, (permitted,)).covers(reported, None) is covered
 
 
-def test_an_event_without_a_name_is_approved_for_its_case_only() -> None:
-    approval = Approval(ALICE, NOW, (known(condition="KernelDeadlock"),))
+def test_an_instruction_for_an_event_without_a_name_is_for_its_case_only() -> None:
+    given = ForEvents(ALICE, NOW, (known(condition="KernelDeadlock"),))
     again = event(condition="KernelDeadlock")
 
-    assert approval.covers(again, NOW)
-    assert not approval.covers(again, NOW + minutes(1))
-    assert not approval.covers(again, None)
+    assert given.covers(again, NOW)
+    assert not given.covers(again, NOW + minutes(1))
+    assert not given.covers(again, None)
 
 
 def test_only_a_hold_with_now_stops_a_drain_that_runs() -> None:

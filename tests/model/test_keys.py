@@ -7,10 +7,13 @@ import re
 from functools import cached_property
 from pathlib import Path
 
+import pytest
+
 import jobs
 import reconciler
-from reconciler.model import keys
+from reconciler.model import keys, permission_kinds
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler.model.permission_kinds import PermissionKind
 
 NAMES = [
     name
@@ -38,9 +41,18 @@ def test_no_other_file_spells_a_key() -> None:
 
     assert spelled.search(f"{DEFAULT_PREFIX}/record")
     assert guilty == []
-    assert "from reconciler" not in inspect.getsource(keys)
+    # The agent imports it, and makes no list of keys.
+    assert "\nfrom reconciler" not in inspect.getsource(keys)
 
 
-def test_the_command_that_approves_names_the_settings_of_another_prefix() -> None:
-    assert OwnKeys().approve("a") == "reconciler approve a"
-    assert OwnKeys("cloud.sap").approve("a") == "reconciler approve a --config FILE"
+def test_the_command_that_permits_names_the_settings_of_another_prefix() -> None:
+    assert OwnKeys().permit("allow", "a") == "reconciler allow a"
+    assert OwnKeys("cloud.sap").permit("allow", "a") == "reconciler allow a --config FILE"
+
+
+def test_a_permission_of_a_feature_takes_no_key_of_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = PermissionKind(name="hold", command="allow", noun="permit", done="allowed")
+    monkeypatch.setattr(permission_kinds, "permission_kinds", lambda: {"hold": taken})
+
+    with pytest.raises(ValueError, match=r"has the key a\.example/hold of the core"):
+        OwnKeys("a.example").on_nodes  # noqa: B018 - the list is made when it is read

@@ -10,9 +10,9 @@ from functools import partial
 import pytest
 
 from reconciler.model.event import Kind, MaintenanceEvent, Status
-from reconciler.model.instructions import Approval, Kept, PersonHold, Wait, Word, approval_text, hold_text
+from reconciler.model.instructions import Kept, PersonHold, Wait, Word, hold_text
 from reconciler.model.node import MECHANIC_LABEL, REMEDIATOR_TAINT, Node
-from reconciler.model.plan import JudgedEvent, Opening
+from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import Asked, CaseRecord
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.snapshot import Ledger
@@ -51,29 +51,6 @@ yes, no = partial(passed, holds=False), partial(failed, holds=False)
 def at(later: float) -> datetime:
     """So many minutes from now."""
     return NOW + minutes(later)
-
-
-BY_CAROL = approval_text(Approval(Word("carol@laptop", NOW), None, (known(ids=("E",)),)))
-APPROVED = node(annotations={f"{PREFIX}/approved": BY_CAROL})
-ASKED = judged(event(ids=("E",), not_before=at(10)))
-UNAPPROVED = replace(ASKED, kept=Kept(approval=Wait("nobody has agreed", at(5))))
-
-ANSWERS["approved"] = {
-    "until the deadline overrules": (situation(None, UNAPPROVED), failed("nobody has agreed", at(5))),
-    "an event that needs none is enough": (
-        situation(None, UNAPPROVED, judged(event(Kind.PREEMPT))),
-        passed(),
-    ),
-    "but not if it may not start now": (
-        situation(None, UNAPPROVED, replace(judged(event(Kind.TERMINATE)), opening=Opening())),
-        failed("nobody has agreed", at(5)),
-    ),
-    "who has approved": (situation(APPROVED, ASKED), passed("carol@laptop")),
-}
-
-
-def test_an_approval_of_another_event_is_not_named() -> None:
-    assert ask("approved", situation(APPROVED, judged(event(ids=("F",))))).reason == ""
 
 
 CORDONED = node("b", unschedulable=True)

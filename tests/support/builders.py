@@ -10,6 +10,7 @@ from functools import lru_cache
 from reconciler.model.clocks import Disagreement
 from reconciler.model.drains import DrainProgress
 from reconciler.model.event import Answer, Cause, Initiator, Kind, MaintenanceEvent, Reading, Signal, Status
+from reconciler.model.instructions import Permission, Word, permission_text
 from reconciler.model.keys import keys_of
 from reconciler.model.machine import Machine
 from reconciler.model.node import (
@@ -21,6 +22,7 @@ from reconciler.model.node import (
     Taint,
     Wanted,
 )
+from reconciler.model.permission_kinds import permission_kinds
 from reconciler.model.plan import CheckAnswer, JudgedEvent, NodePlan, Plan
 from reconciler.model.pod import Owner, Pod, PodSpec
 from reconciler.model.record import (
@@ -68,6 +70,15 @@ SCALE_SET = "aks-np-123-vmss"
 _AGENTS = Agents(installed=True)
 _NO_REMEDIATOR = Remediator()
 _NEVER_STARTED = Ledger()
+
+
+def approval_text(
+    word: Word, *events: KnownEvent, case: datetime | None = None, workflows: bool = False
+) -> str:
+    """The annotation of an approval, for tests of others than the feature that brings it."""
+    approved = permission_kinds()["approved"]
+    return permission_text(Permission(word, case, events, kind=approved, workflows=workflows))
+
 
 DRAIN_NOW = '{"kind":"Reboot"}'
 """A request that no window and no deadline keeps waiting where no window is set."""

@@ -63,11 +63,7 @@ WORDS: dict[str, Words] = {
         ("publish", "hints", "history"),
         tests=("real/clouds/test_nodemaintenances.py", "real/clouds/test_publish.py"),
     ),
-    "features/approvals": Words(
-        (r"approv",),
-        ("events.Reboot.approval", "events.Reboot.approvalMissing"),
-        tests=("passes/decide/test_instructions.py",),
-    ),
+    "features/approvals": Words((r"approv",), ("events.Reboot.approval", "events.Reboot.approvalMissing")),
     "features/calendars": Words((r"icalendar", r"\bics\b", r"calendar.?file"), ("calendars",)),
     "features/events": Words(
         # An Event on our own Pod is about the program.

@@ -7,18 +7,19 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from reconciler.features.approvals.permissions import APPROVED
 from reconciler.model import limits
 from reconciler.model.instructions import (
-    Approval,
     Deferral,
+    Permission,
     PersonHold,
     Word,
-    approval_text,
     before_text,
     deferral_text,
     hold_of,
     hold_text,
     instructions_of,
+    permission_text,
 )
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
@@ -234,9 +235,10 @@ def approved(
     that require a drain, or that the record knows, and for which no drain has begun. The others need none.
     """
     record, found = _case(node, prefix), plan.events if plan is not None else ()
-    case, before = case_of(record), instructions_of(node, prefix, word.at or limits.LATEST).approval
+    case, said = case_of(record), instructions_of(node, prefix, word.at or limits.LATEST)
+    before = said.permission(APPROVED.name)
     if known:
-        waiting = [cases.known(one.event) for one in found if one.kept.approval is not None]
+        waiting = [cases.known(one.event) for one in found if one.kept.of(APPROVED.name) is not None]
         kept = [
             cases.known(one.event) for one in found if before is not None and before.covers(one.event, case)
         ]
@@ -252,12 +254,13 @@ def approved(
     if not waiting and not workflows:
         return InstructionResult("nothing waits for an approval", refused=True)
     try:
-        text = approval_text(Approval(word, case, (*kept, *waiting)[-limits.EVENTS :], workflows))
+        events = (*kept, *waiting)[-limits.EVENTS :]
+        text = permission_text(Permission(word, case, events, kind=APPROVED, workflows=workflows))
     except ValueError as error:
         return InstructionResult(str(error), refused=True)
     named = [one.condition or one.kind.value for one in waiting]
     names = ", ".join(dict.fromkeys((*named, "its workflows") if workflows else named))
-    write = node_write(node, prefix, annotations={keys_of(prefix).approved: text})
+    write = node_write(node, prefix, annotations={f"{prefix}/{APPROVED.name}": text})
     return InstructionResult(f"{names} approved {word.once}", write)
 
 
@@ -268,7 +271,7 @@ def _case(node: Node, prefix: str) -> CaseRecord:
 
 def unapproved(node: Node, prefix: str) -> InstructionResult:
     """Return the patch that withdraws the approval of the node."""
-    key = keys_of(prefix).approved
+    key = f"{prefix}/{APPROVED.name}"
     if key not in node.annotations:
         return InstructionResult("has no approval", idle=True)
     return InstructionResult("approval withdrawn", node_write(node, prefix, annotations={key: None}))

@@ -256,10 +256,10 @@ def _of_people(node: NodePlan) -> Iterator[tuple[str, Fact]]:
         word = said.deferral.word
         text = f"{said.deferral.words(node.node)}{late}"
         yield _person(f"defer {word}", text, f"a person defers the drain{late}", _with(word, "defer"))
-    if said.approval is not None:
-        word = said.approval.word
-        text = f"its drain was approved {word.once}"
-        yield _person(f"approve {word}", text, "a person approved the drain", _with(word, "approve"))
+    for given in said.permissions:
+        word, kind = given.word, given.kind
+        text, anyone = f"its drain was {kind.done} {word.once}", f"a person {kind.done} the drain"
+        yield _person(f"{kind.command} {word}", text, anyone, _with(word, kind.command))
     for ended in said.before:
         yield _person(f"before {ended}", ended, "what a person said has ended")
 
@@ -304,7 +304,7 @@ def _foretold(
 
 def _approval(node: NodePlan) -> Fact | None:
     """Return which approval is missing, and until when it helps; None if no event needs one."""
-    missing = [(judged.event, judged.kept.approval) for judged in node.events if judged.asks]
+    missing = [(judged.event, judged.kept.of(APPROVED)) for judged in node.events if judged.asks]
     needed = [(event, wait) for event, wait in missing if wait is not None]
     if not needed:
         return None
@@ -344,7 +344,7 @@ def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
         foreseen = (each for each in obstacles(node, keys) if each.code == FORECAST and not each.by_itself)
         who = next(foreseen, blocked_by(blockers[0], None)).who
     elif topic is not Topic.UNGUARDED and _approval(node) is not None:
-        who = f"whoever may approve it: {keys.approve(node.node)}"
+        who = f"whoever may approve it: {keys.permit('approve', node.node)}"
     else:
         held = {hold.code for hold in _held(node.holds)} if topic is Topic.HELD else set()
         blocking = obstacles(node, keys)

@@ -125,7 +125,8 @@ def _reasons(node: Node, said: Instructions, settings: Settings, kind: Kind) -> 
         remedy = f"{resume_command(word.scope, 'NODE')} ends it, and the deadline of an event does."
         yield PeopleCode.DEFERRAL, f"deferred {word}", remedy, word.until
     policy = settings.policies(node.labels)[kind, ""]
-    events = said.approval.events if said.approval is not None else ()
+    approval = said.permission("approved")
+    events = approval.events if approval is not None else ()
     approved = any(event.kind.severity >= kind.severity for event in events)
     if policy is None or not policy.says("approval") or approved:
         return

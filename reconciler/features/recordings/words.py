@@ -11,8 +11,8 @@ from msgspec import Struct, structs
 from reconciler.model import node as nodes
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.event import Initiator, Status
-from reconciler.model.instructions import Approval, PersonHold
-from reconciler.model.keys import DEFAULT_PREFIX, NODE_KEYS, keys_of
+from reconciler.model.instructions import Permission, PersonHold
+from reconciler.model.keys import DEFAULT_PREFIX, keys_of
 from reconciler.model.machine import CONDITIONS
 from reconciler.model.polling import Alone
 from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS
@@ -87,7 +87,7 @@ def public_words(parts: Parts, *documents: type[Struct]) -> frozenset[str]:
     types = (
         *documents,
         Record,
-        Approval,
+        Permission,
         PersonHold,
         Alone,
         *(source.fact for source in parts.sources.polled),
@@ -107,8 +107,8 @@ def public_words(parts: Parts, *documents: type[Struct]) -> frozenset[str]:
         *read.annotations,
         *read.labels,
         DEFAULT_PREFIX,
-        *(getattr(keys, key.attribute) for key in NODE_KEYS),
-        *(getattr(keys, key.attribute).partition("/")[2] for key in NODE_KEYS),
+        *keys.on_nodes,
+        *(key.partition("/")[2] for key in keys.on_nodes),
         *(f"{keys.prefix}/{name}" for name in ("drain", "wait-completed", "restart")),
         *CHECKS,
         *(word for what in (PODS, BUDGETS, NAMESPACES, LEDGER) for word in what.split()),

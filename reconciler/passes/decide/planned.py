@@ -126,9 +126,9 @@ def node_patch(
     text = None if record.empty else recorded if record == node.written else to_annotation(record)
     if text != recorded:
         annotations[keys.record] = text
-    if keys.approved in read.annotations and node.case.open and not case.open:
-        # It was for the case that has ended.
-        annotations[keys.approved] = None
+    if node.case.open and not case.open:
+        # They were for the case that has ended.
+        annotations |= {key: None for key in keys.permissions if key in read.annotations}
     if keys.said_before in read.annotations and not case.open:
         annotations[keys.said_before] = None
     annotations |= read.uid_change(keys.prefix)

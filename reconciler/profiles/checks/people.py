@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from reconciler.model.holds import NOBODY
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
-from reconciler.profiles.instructed import case_of
 from reconciler.profiles.plugins import CheckResult, check, failed, passed
 from reconciler.profiles.situation import Situation
 from reconciler.settings.draining import Adoptable
@@ -20,31 +17,6 @@ _HOLDER = "whoever holds it: `{resume}{config}` ends the hold"
 def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
     """Return the events for which windows and deadline allow a start now; all that ask, if there is none."""
     return situation.start.opening or situation.undrained
-
-
-@check(
-    "approved",
-    ordinarily="no event waits for an approval",
-    waits_for=WaitsFor.PERMISSION,
-    who="whoever may approve it: `reconciler approve {node}{config}`",
-    waits=True,
-)
-def approved(situation: Situation) -> CheckResult:
-    """Pass for an event that needs no approval or has one; and at its deadline, if the settings say so."""
-    events = starting(situation)
-    found = [event.kept.approval for event in events if event.kept.approval is not None]
-    if len(found) < len(events) or not found:
-        reason = _by_whom(situation, events)
-        return passed(reason) if reason else passed()
-    until = min((one.until for one in found if one.until), default=None)
-    return failed("; ".join(dict.fromkeys(one.because for one in found)), until)
-
-
-def _by_whom(situation: Situation, events: Iterable[JudgedEvent]) -> str:
-    approval, case = situation.instructions.approval, case_of(situation.record)
-    if approval is None or not any(approval.covers(event.event, case) for event in events):
-        return ""
-    return f"approved {approval.word.once}"
 
 
 @check(

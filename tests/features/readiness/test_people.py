@@ -9,20 +9,12 @@ import pytest
 from reconciler.features.readiness.findings import KeptByPeople, PeopleCode
 from reconciler.features.readiness.judging import ClusterState, judge_nodes, summed_up
 from reconciler.model.event import Kind
-from reconciler.model.instructions import (
-    Approval,
-    Deferral,
-    PersonHold,
-    Word,
-    approval_text,
-    deferral_text,
-    hold_text,
-)
+from reconciler.model.instructions import Deferral, PersonHold, Word, deferral_text, hold_text
 from reconciler.model.node import Node
 from reconciler.model.values import replace
 from tests.features.readiness.scene import node
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX, minutes
+from tests.support.builders import NOW, PREFIX, approval_text, minutes
 
 APPROVAL = "events: {Reboot: {approval: true}}"
 
@@ -74,8 +66,9 @@ def test_a_deferral_is_listed_after_the_holds() -> None:
     [(None, True), (Kind.LIVE_MIGRATION, True), (Kind.REBOOT, False), (Kind.REDEPLOY, False)],
 )
 def test_a_node_without_an_approval_for_such_an_event_waits_for_one(kind: Kind | None, listed: bool) -> None:
-    approval = Approval(word(), events=(builders.known(kind),)) if kind is not None else None
-    one = noted(node("a"), "approved", approval_text(approval)) if approval is not None else node("a")
+    one = node("a")
+    if kind is not None:
+        one = noted(one, "approved", approval_text(word(), builders.known(kind)))
 
     assert [found.code for found in people(one, settings=APPROVAL)] == ["approval"] * listed
     assert people(one) == ()

@@ -16,15 +16,7 @@ from reconciler.drain.refusal import read_denial
 from reconciler.features.readiness.findings import WebhookAnswers, WebhookRefusal
 from reconciler.features.readiness.judging import ClusterState, judge_nodes, summed_up
 from reconciler.model.errors import Rejected
-from reconciler.model.instructions import (
-    Approval,
-    Deferral,
-    PersonHold,
-    Word,
-    approval_text,
-    deferral_text,
-    hold_text,
-)
+from reconciler.model.instructions import Deferral, PersonHold, Word, deferral_text, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Placement, Pod, PodSpec, Toleration, Volume
 from reconciler.model.selector import LabelSelector, Requirement
@@ -35,7 +27,7 @@ from reconciler.simulation.workloads import BudgetSpec, Workload
 from tests.features.readiness import scene
 from tests.laws.histories import History
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX, REQUEST, case_of, minutes
+from tests.support.builders import NOW, PREFIX, REQUEST, approval_text, case_of, minutes
 from tests.support.worlds import carry_on, world_of
 
 ROOT = Path(__file__).parents[3]
@@ -179,7 +171,7 @@ def approve(history: History) -> None:
     """As `reconciler approve` does."""
     (plan,) = (one for one in history.until_still().nodes if one.node == "a")
     events = tuple(known(one.event) for one in plan.events)
-    text = approval_text(Approval(word(), case_of(history.cluster.nodes["a"]).facts.announced, events))
+    text = approval_text(word(), *events, case=case_of(history.cluster.nodes["a"]).facts.announced)
     history.cluster.annotate("a", f"{PREFIX}/approved", text)
 
 

@@ -26,7 +26,7 @@ from reconciler.features.workflows.services import (
 )
 from reconciler.features.workflows.situation import Fleet, Member, WorkflowSituation
 from reconciler.model.event import Kind
-from reconciler.model.instructions import Approval, Word, approval_text
+from reconciler.model.instructions import Word
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.node import READ_LABELS, Node, Wanted
 from reconciler.model.plan import JudgedEvent, Verdict
@@ -40,6 +40,7 @@ from tests.features.workflows.scene import ask, at, config, given, member
 from tests.support.builders import (
     NOW,
     PREFIX,
+    approval_text,
     condition,
     event,
     judged,
@@ -117,7 +118,7 @@ def approved(text: str | None) -> WorkflowSituation:
 def approval(minutes_ago: float, until: float | None = None) -> WorkflowSituation:
     """A node that alice approved so many minutes ago."""
     ends = None if until is None else NOW + minutes(until)
-    return approved(approval_text(Approval(Word("alice", ago(60 * minutes_ago), ends), workflows=True)))
+    return approved(approval_text(Word("alice", ago(60 * minutes_ago), ends), workflows=True))
 
 
 ASK = "reconciler approve a"

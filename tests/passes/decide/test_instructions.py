@@ -10,17 +10,15 @@ import pytest
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.event import Kind
 from reconciler.model.instructions import (
-    Approval,
     Deferral,
     PersonHold,
     Word,
-    approval_text,
     deferral_text,
     hold_text,
     instructions_of,
 )
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import DrainRecord, KnownEvent, State
+from reconciler.model.record import DrainRecord, State
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
@@ -43,8 +41,6 @@ from tests.support.builders import (
     snapshot,
 )
 
-APPROVAL = settings("events: {Reboot: {approval: true}}")
-PROCEED = settings("events: {Reboot: {approval: true, approvalMissing: Proceed}}")
 SOON = NOW + minutes(10)
 
 
@@ -54,10 +50,6 @@ def hold(until: datetime | None = None, *, stops: bool = False) -> dict[str, str
 
 def defer(until: datetime) -> dict[str, str]:
     return {f"{PREFIX}/defer": deferral_text(Deferral(Word("bob@laptop", NOW, until)))}
-
-
-def approval(*events: KnownEvent, case: datetime | None = None) -> dict[str, str]:
-    return {f"{PREFIX}/approved": approval_text(Approval(Word("carol@laptop", NOW), case, events))}
 
 
 def decided(
@@ -166,58 +158,6 @@ def test_the_deadline_wins_over_a_deferral() -> None:
     assert waits.schedule is not None
     assert (waits.schedule.planned_start, waits.schedule.missed) == (NOW + minutes(60), False)
     assert decided(later, early, not_before=NOW + minutes(15)).todo.drain is not None
-
-
-def test_a_case_that_waits_for_an_approval_has_no_planned_start() -> None:
-    found = decided({}, APPROVAL, not_before=None)
-
-    assert codes(found) == {"approved"}
-    assert found.schedule is not None
-    assert (found.schedule.planned_start, found.schedule.missed) == (None, False)
-    assert "nobody has approved" in found.schedule.because
-
-
-def test_an_approved_event_is_drained_and_the_next_one_is_not() -> None:
-    said = approval(known(ids=("E",)))
-
-    assert decided(said, APPROVAL).todo.drain is not None
-    next_one = reported(signal(not_before=SOON, event_id="F"))
-    other = snapshot(node(annotations=said), readings={"a": next_one})
-    found = plan_of(planned(other, APPROVAL))
-    assert found.todo.drain is None
-    assert codes(found) == {"approved"}
-
-
-@pytest.mark.parametrize(("chosen", "drains"), [(APPROVAL, False), (PROCEED, True)])
-def test_what_the_deadline_does_to_a_missing_approval_is_a_setting(chosen: Settings, drains: bool) -> None:
-    before = decided({}, chosen, not_before=NOW + minutes(45))
-
-    assert codes(before) == {"approved"}
-    assert before.schedule is not None
-    assert before.schedule.missed is not drains
-    assert before.schedule.planned_start == (NOW + minutes(30) if drains else None)
-    assert (decided({}, chosen, not_before=NOW + minutes(15)).todo.drain is not None) is drains
-
-
-def test_an_event_that_needs_no_approval_waits_for_none_of_another_event() -> None:
-    said = reported(
-        signal(Kind.REBOOT, not_before=SOON, event_id="E"),
-        signal(Kind.TERMINATE, not_before=SOON, event_id="T"),
-    )
-    found = plan_of(planned(snapshot(node(), readings={"a": said}), APPROVAL))
-
-    assert found.todo.drain is not None
-    assert found.record is not None
-    assert {one.kind: one.waits for one in found.record.events} == {Kind.REBOOT: True, Kind.TERMINATE: False}
-
-
-def test_the_approval_of_a_case_goes_with_its_end() -> None:
-    case = record(quiet_since=NOW - minutes(10))
-    on = held_node(case, annotations=approval(known(ids=("E",))))
-    write = plan_of(planned(snapshot(on))).todo.write
-
-    assert write is not None
-    assert write.annotations[f"{PREFIX}/approved"] is None
 
 
 def test_a_hold_keeps_a_new_event_of_a_node_in_maintenance_waiting() -> None:

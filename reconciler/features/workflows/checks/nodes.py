@@ -263,8 +263,8 @@ def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult
     approves nothing.
     """
     prefix = situation.keys.prefix
-    found = instructions_of(situation.node, prefix, situation.now).approval
-    command = situation.keys.approve(situation.node.name)
+    found = instructions_of(situation.node, prefix, situation.now).permission("approved")
+    command = situation.keys.permit("approve", situation.node.name)
     if found is None:
         return failed(f"nobody has approved it yet; {command} does")
     word = found.word
