@@ -34,7 +34,7 @@ LONGEST_MESSAGE = 1024
 PATIENCE = 5.0
 """Seconds for the whole request: the pass waits for it."""
 _LONGEST_REASON = 128
-_LONGEST_NODE = 230  # An object's name may have 253 characters.
+_LONGEST_NAME = 230  # An object's name may have 253 characters.
 
 
 class KubernetesEvents:
@@ -83,27 +83,30 @@ class KubernetesEvents:
         uid = node if notice.named_as_node else notification.uid
         about = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
         # Events of cluster-wide objects are in the namespace "default", like those of the kubelet.
-        metadata = {"generateName": f"{node}.", "namespace": "default"}
+        self._create(node, "default", about, notice, notification.uid)
+
+    def send_about_config_map(self, namespace: str, name: str, notice: Notice) -> None:
+        """Write an Event on a ConfigMap, once for a notice with `once`; raises LockLost and ClusterError."""
+        self._guard()
+        about = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": namespace, "name": name}
+        self._create(name, namespace, about, notice)
+
+    def _create(
+        self, name: str, namespace: str, about: dict[str, str], notice: Notice, uid: str = ""
+    ) -> None:
+        """Write an Event about the object `name`, with its `uid` if that is known, in this namespace."""
+        metadata = {"generateName": f"{name}.", "namespace": namespace}
         if notice.once:
             # A name of its own keeps the same notice from being written twice.
-            identity = "|".join((notification.uid, notice.reason, notice.once))
+            identity = "|".join((uid, notice.reason, notice.once))
             hashed = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
-            metadata = {"name": f"{node[:_LONGEST_NODE]}.{hashed[:16]}", "namespace": "default"}
+            metadata = {"name": f"{name[:_LONGEST_NAME]}.{hashed[:16]}", "namespace": namespace}
         try:
-            self._create(metadata, about, notice)
+            create(self._connection, event_of(metadata, about, notice, self._zone, self._wall()))
         except Conflict as error:
             # One with a name of its own was written before. A quota may conflict, too.
             if not notice.once or error.reason != "AlreadyExists":
                 raise
-
-    def send_about_config_map(self, namespace: str, name: str, notice: Notice) -> None:
-        """Write an Event on a ConfigMap; raises LockLost and ClusterError."""
-        self._guard()
-        about = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": namespace, "name": name}
-        self._create({"generateName": f"{name}.", "namespace": namespace}, about, notice)
-
-    def _create(self, metadata: dict[str, str], about: dict[str, str], notice: Notice) -> None:
-        create(self._connection, event_of(metadata, about, notice, self._zone, self._wall()))
 
 
 class OwnPodEvents:

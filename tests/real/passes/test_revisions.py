@@ -126,3 +126,32 @@ def test_a_next_leader_adds_nothing_for_the_same_text_and_replaces_what_is_broke
 
     assert broken.code == 2
     assert f"kubectl delete -n {SYSTEM} configmap {KEPT_IN}" in broken.err
+
+
+def test_a_change_is_said_once_also_by_a_process_that_was_killed_before_it_wrote_the_revision(
+    scene: Scene, programs: Programs
+) -> None:
+    scene.node()
+
+    def events() -> list[Object]:
+        return [each for each in scene.api.list("events", SYSTEM) if each["reason"] == "SettingsChanged"]
+
+    with applied(scene.controlplane, "base"):
+        wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", SYSTEM))
+        with served(scene, programs) as serving:
+            before = text_of(scene)
+            push(scene, programs, SECOND)
+            (logged,) = serving.wait_for("settings changed")
+        # As it is when a process is killed between the Event and the revision.
+        scene.api.patch("configmaps", KEPT_IN, {"data": {"revisions": before}}, namespace=SYSTEM)
+        scene.free_lock()
+        kubeconfig = scene.controlplane.kubeconfig_for("reconciler", SYSTEM)
+        again = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
+        again.wait_for("settings changed")
+        assert [each["number"] for each in revisions(scene)] == [1, 2]
+        (event,) = events()
+        again.kill()
+
+    assert "nodeSelector added, budget added; 1 → 0 nodes managed" in event["message"]
+    assert event["involvedObject"]["name"] == KEPT_IN
+    assert (logged["because"], logged["level"]) == (event["message"], "info")
