@@ -5,13 +5,18 @@ from reconciler.plugins import SET_UP, Command
 COMMANDS = {
     "settings": Command(
         SET_UP,
-        "List the revisions of the settings, show or compare them.",
+        "List the revisions of the settings, show, compare or restore them.",
         "settings diff",
         "What has changed in the settings?",
     )
 }
 
-SYNONYMS = {"revisions": "settings", "diff": "settings diff"}
+SYNONYMS = {
+    "revisions": "settings",
+    "diff": "settings diff",
+    "rollback": "settings rollback",
+    "revert": "settings rollback",
+}
 """What people try instead, with the command that does it."""
 
 KEPT_IN = "node-maintenance-settings"

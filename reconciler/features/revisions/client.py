@@ -1,7 +1,8 @@
-"""Reads and writes the ConfigMap with the revisions of the settings."""
+"""Reads and writes the ConfigMap with the revisions of the settings, and writes the settings themselves."""
 
 from __future__ import annotations
 
+import base64
 import logging
 from collections.abc import Callable
 
@@ -9,8 +10,10 @@ from reconciler.features.revisions import KEPT_IN
 from reconciler.features.revisions.revisions import Kept, from_text, to_text
 from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
+from reconciler.kubernetes.config_maps import HeldSettings, read_settings
 from reconciler.kubernetes.connection import Connection, Request, core
 from reconciler.kubernetes.json_patch import Patch, send_patch
+from reconciler.model.errors import Conflict
 
 log = logging.getLogger(__name__)
 
@@ -61,3 +64,32 @@ class RevisionStore:
 
         sleep = self._connection.sleep
         write_until_settled(lambda: patiently(write, sleep=sleep), sleep=sleep)
+
+
+MANAGER = "reconciler-settings-rollback"
+"""The field manager of what a rollback writes."""
+
+
+def write_text(connection: Connection, held: HeldSettings, content: bytes) -> None:
+    """Write the settings, if nobody has changed their ConfigMap since it was read.
+
+    Somebody may have written the same text meanwhile. Raises Conflict for another change, and the other
+    errors of ClusterError.
+    """
+    patch = Patch(held.uid, held.version)
+    if held.binary:
+        patch.put(base64.b64encode(content).decode(), "binaryData", held.key)
+    else:
+        patch.put(content.decode(), "data", held.key)
+    place = core(held.name.namespace) / "configmaps" / held.name.name
+    try:
+        send_patch(connection, place, patch, {"fieldManager": MANAGER})
+    except Conflict as error:
+        if read_settings(connection, held.name).content == content:
+            # Two people want the same.
+            return
+        message = (
+            f"{held.name}: somebody else has changed it meanwhile, so nothing is written. See what there is "
+            "now with `reconciler settings diff`, and run the command again"
+        )
+        raise Conflict(message, status=error.status) from error

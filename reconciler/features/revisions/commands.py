@@ -1,9 +1,12 @@
-"""`reconciler settings`: lists, shows and compares the revisions of the settings."""
+"""`reconciler settings`: lists, shows and compares the revisions of the settings, and goes back to one."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,20 +16,23 @@ from msgspec import Struct
 
 from jobs import options
 from jobs.runtime.environment import Target, VariablesAsWritten, connected
-from jobs.runtime.output import echo_document
+from jobs.runtime.output import echo, echo_document, echo_folded, for_programs, print_text
 from jobs.runtime.settings_source import SettingsSource
 from reconciler.features.revisions import KEPT_IN
 from reconciler.features.revisions.changes import changed_keys, in_words, unified
-from reconciler.features.revisions.client import RevisionStore
+from reconciler.features.revisions.client import RevisionStore, write_text
 from reconciler.features.revisions.revisions import LARGEST, Kept, Revision
+from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import short_hash
 from reconciler.model.errors import SettingsError
 from reconciler.model.limits import COUNT, count_of
 from reconciler.model.moments import to_text
+from reconciler.model.node import Wanted
 from reconciler.report.lines import folded
 from reconciler.report.safe import lines as safe_lines
+from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.load import content_of, parse_content
 from reconciler.settings.schema import Settings
 
@@ -34,32 +40,61 @@ PRESENT = "present"
 """The name of the present text in a comparison."""
 
 
+_TAKES = {"list": 0, "show": 1, "diff": 2, "rollback": 1}
+"""How many revisions can be named."""
+
+
 @click.command("settings")
-@click.argument("action", metavar="[show|diff]", default="list", type=click.Choice(["list", "show", "diff"]))
+@click.argument(
+    "action",
+    metavar="[show|diff|rollback]",
+    default="list",
+    type=click.Choice(["list", "show", "diff", "rollback"]),
+)
 @click.argument("numbers", metavar="[REVISION]…", nargs=-1, type=click.IntRange(1, COUNT))
+@click.option("--yes", is_flag=True, help="With rollback: write without a question.")
 @options.optional_config
 @options.output
 @options.cluster
 def settings(
-    action: str, numbers: tuple[int, ...], config: SettingsSource | None, output: str, target: Target
+    action: str,
+    numbers: tuple[int, ...],
+    yes: bool,
+    config: SettingsSource | None,
+    output: str,
+    target: Target,
 ) -> int:
-    """List the revisions of the settings, show or compare them.
+    """List the revisions of the settings, show, compare or restore them.
 
     A revision is a text of the settings that a pass of `serve` has used (docs/revisions.md). `show` prints
     the newest one, or REVISION. `diff` compares the last two, REVISION with the present text, or two
     revisions. A present text that no pass has used yet, or that is refused, is compared with the newest one.
+
+    `rollback` writes the text of REVISION, or of the one before the present text, into the ConfigMap with the
+    settings. It first shows what changes, and how many nodes will be managed.
     """
-    most = {"list": 0, "show": 1, "diff": 2}[action]
+    most = _TAKES[action]
     if len(numbers) > most:
         raise click.UsageError(f"{action} takes {count_of(most, 'revision')} at most")
+    if action == "rollback":
+        if not yes and (for_programs(output) or not sys.stdin.isatty()):
+            raise click.UsageError("nobody can be asked here whether to write: give --yes")
+        with connected(target) as connection:
+            return _rollback(_read(connection, target, config), numbers, yes, output, connection, target)
+    if yes:
+        raise click.UsageError("--yes is for rollback")
     with connected(target) as connection:
         seen = _read(connection, target, config)
     if action == "list":
         echo_document(_listed(seen), output, lambda columns: _list_text(seen, columns))
     elif action == "show":
         revision = seen.revision(numbers[0] if numbers else None)
-        document = {**_value(seen, revision), "text": _content(revision).decode("utf-8-sig", "replace")}
-        echo_document(document, output, lambda _: document["text"])
+        text = _content(revision).decode("utf-8", "replace")
+        if for_programs(output):
+            echo_document({**_value(seen, revision), "text": text}, output, lambda _: text)
+        else:
+            # A file gets the text as it was written.
+            print_text(safe_lines(text) if sys.stdout.isatty() else text, nl=False)
     else:
         first, second = _compared(seen, numbers)
         changes = changed_keys(first.content, second.content)
@@ -68,6 +103,98 @@ def settings(
         nothing = f"{first.name} and {second.name} are the same text"
         echo_document(document, output, lambda _: "".join(f"{line}\n" for line in lines or [nothing]))
     return 0
+
+
+_WRITES_AGAIN = re.compile(r"argo|flux|helm|kustomize-controller|gitops", re.IGNORECASE)
+"""Field managers that write the text of their own source again."""
+
+
+def _rollback(
+    seen: Seen, numbers: tuple[int, ...], yes: bool, output: str, connection: Connection, target: Target
+) -> int:
+    """Write the text of an earlier revision, in one request; return the exit code."""
+    revision = _goal(seen, numbers)
+    named, content = f"revision {revision.number}", _content(revision)
+    held = seen.held
+    if held is None:
+        why = (
+            f"{seen.source or seen.absent}: rollback writes the ConfigMap with the settings; name it with "
+            "--config configmap/NAMESPACE/NAME, or write a file yourself: "
+        )
+        raise SettingsError((f"{why}reconciler settings show {revision.number} > FILE",))
+    try:
+        after = _parsed(content, named)
+    except SettingsError as error:
+        raise SettingsError(
+            (*error.mistakes, f"{named} can't be used any more: nothing is written")
+        ) from error
+    lines = unified(seen.content or b"", content, (PRESENT, named))
+    document: dict[str, Any] = {
+        "revision": revision.number,
+        "source": seen.source,
+        "changes": list(changed_keys(seen.content or b"", content)),
+        "diff": list(lines),
+        "managed": None,
+        "warnings": [],
+        "written": False,
+    }
+    if content == seen.content:
+        nothing = f"the present text is that of {named}: there is nothing to write\n"
+        echo_document(document, output, lambda _: nothing)
+        return 0
+    document["managed"], document["warnings"] = _consequences(seen, after, connection, target)
+    if held.manager and _WRITES_AGAIN.search(held.manager):
+        document["warnings"].append(
+            f"{held.manager} wrote these settings, and will write its own text again: change that as well"
+        )
+    if not for_programs(output):
+        echo("".join(f"{line}\n" for line in lines), nl=False)
+        before, then = document["managed"]["before"], document["managed"]["after"]
+        was = "not known" if before is None else str(before)
+        echo_folded(f"nodes managed: {was} before, {then} after")
+        for warning in document["warnings"]:
+            echo_folded(f"warning: {warning}")
+    if not yes:
+        click.confirm(f"Write the text of {named} into {held.name}?", abort=True)
+    write_text(connection, held, content)
+    document["written"] = True
+    done = f"{held} has the text of {named}; a Pod sees it within about a minute"
+    echo_document(document, output, lambda columns: "".join(f"{part}\n" for part in folded(done, columns)))
+    return 0
+
+
+def _goal(seen: Seen, numbers: tuple[int, ...]) -> Revision:
+    """Return the revision to go back to."""
+    newest = seen.revision(numbers[0] if numbers else None)
+    present = seen.present
+    if numbers or present is None:
+        return newest
+    earlier = [
+        each for each in seen.kept.revisions if each.number < present.number and each.sha256 != present.sha256
+    ]
+    if not earlier:
+        raise SettingsError(("there is no revision before the present text: name one, or change the text",))
+    return earlier[-1]
+
+
+def _consequences(
+    seen: Seen, after: Settings, connection: Connection, target: Target
+) -> tuple[dict[str, int | None], list[str]]:
+    """Return how many nodes the settings in force manage, and those `after`, and what these guard no more."""
+    in_force = seen.content
+    if seen.mistakes:
+        newest = seen.kept.newest
+        in_force = _content(newest) if newest is not None else None
+    before: Settings | None = None
+    with suppress(SettingsError):
+        before = _parsed(in_force, "the settings in force") if in_force is not None else None
+    wanted = Wanted(after.condition_types(), after.keys.prefix, labels=None)
+    nodes = [(node.labels, 1) for node in Cluster(connection, namespace=target.namespace).nodes(wanted)]
+    covers = coverage_of(after, nodes)
+    covered = coverage_of(before, nodes) if before is not None else None
+    lost = selects_none(covers) if covered is None else losses(covered, covers)
+    managed = {"before": covered.managed if covered is not None else None, "after": covers.managed}
+    return managed, [str(each) for each in lost]
 
 
 class Text(Struct, frozen=True):

@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 from reconciler.features.revisions import KEPT_IN
+from reconciler.features.revisions.client import write_text
+from reconciler.features.revisions.revisions import Kept, to_text
+from reconciler.kubernetes.config_maps import read_settings
+from reconciler.model.content import ConfigMapName
+from reconciler.model.errors import Conflict
 from tests.real.manifests.applying import applied, built
 from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Done, Object, Programs, Running
@@ -155,3 +160,124 @@ def test_a_change_is_said_once_also_by_a_process_that_was_killed_before_it_wrote
     assert "nodeSelector added, budget added; 1 → 0 nodes managed" in event["message"]
     assert event["involvedObject"]["name"] == KEPT_IN
     assert (logged["because"], logged["level"]) == (event["message"], "info")
+
+
+RIGHTS: list[Object] = [
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "patch"]},
+    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]},
+]
+"""What a person needs for a rollback, beside the rights to read."""
+
+
+def kept(scene: Scene, *texts: str) -> None:
+    """Have revisions of these texts, and the last one as the settings."""
+    revisions = Kept()
+    for text in texts:
+        revisions = revisions.with_text(text.encode(), scene.now, "", 1, 20)
+    scene.api.create_namespace(SYSTEM)
+    for name, key, text in (
+        (KEPT_IN, "revisions", to_text(revisions)),
+        ("maintenance-policy", "maintenance.yaml", texts[-1]),
+    ):
+        scene.api.create("configmaps", {"metadata": {"name": name, "namespace": SYSTEM}, "data": {key: text}})
+
+
+def policy(scene: Scene) -> str:
+    """The settings in their ConfigMap."""
+    return str(scene.api.get("configmaps", "maintenance-policy", SYSTEM)["data"]["maintenance.yaml"])
+
+
+def test_a_rollback_writes_the_text_before_shows_what_it_means_and_is_done_once(
+    scene: Scene, programs: Programs
+) -> None:
+    scene.node()
+    kept(scene, FIRST, SECOND)
+    with account(scene, "operator", RIGHTS) as kubeconfig:
+        once_permitted(lambda: asked(programs, kubeconfig=kubeconfig))
+        unasked = asked(programs, "rollback", kubeconfig=kubeconfig)
+        assert policy(scene) == SECOND
+        done = asked(programs, "rollback", "--yes", "-o", "json", kubeconfig=kubeconfig)
+        again = asked(programs, "rollback", "1", "--yes", "-o", "json", kubeconfig=kubeconfig)
+        text = asked(programs, "rollback", "2", "--yes", kubeconfig=kubeconfig)
+
+    assert (unasked.code, "give --yes" in unasked.err) == (2, True)
+    assert (done.code, again.code, text.code) == (0, 0, 0)
+    assert done.document["managed"] == {"before": 0, "after": 1}
+    assert (done.document["revision"], done.document["written"]) == (1, True)
+    assert "-nodeSelector: {pool: none}" in done.document["diff"]
+    assert again.document["written"] is False
+    assert "nodes managed: 1 before, 0 after" in text.out
+    assert "warning: nodeSelector: selects none of the 1 node" in text.out
+    assert policy(scene) == SECOND
+
+
+def test_a_text_is_printed_as_it_was_written_and_its_keys_can_not_steer_a_terminal(
+    scene: Scene, programs: Programs
+) -> None:
+    odd = f"{FIRST}# reconciler plan \x9b31m\n"
+    kept(scene, FIRST, odd)
+
+    assert asked(programs, "show").out == odd
+    assert "\x9b" not in asked(programs, "diff").out
+
+
+def test_a_refused_text_is_rolled_back_to_the_last_good_one(scene: Scene, programs: Programs) -> None:
+    kept(scene, FIRST, SECOND)
+    wrong = {"data": {"maintenance.yaml": "mode: Enforced\n"}}
+    scene.api.patch("configmaps", "maintenance-policy", wrong, namespace=SYSTEM)
+    done = asked(programs, "rollback", "--yes", "-o", "json")
+
+    assert (done.code, done.document["revision"], policy(scene)) == (0, 2, SECOND)
+
+
+def test_who_may_not_write_the_settings_or_names_a_file_is_told_so_and_nothing_is_written(
+    scene: Scene, programs: Programs
+) -> None:
+    kept(scene, FIRST, SECOND)
+    programs.configure(SECOND)
+    with account(scene, "onlooker", [{**RIGHTS[0], "verbs": ["get"]}, RIGHTS[1]]) as kubeconfig:
+        once_permitted(lambda: asked(programs, kubeconfig=kubeconfig))
+        refused = asked(programs, "rollback", "--yes", kubeconfig=kubeconfig)
+    in_file = asked(programs, "rollback", "--yes", "--config", str(programs.config))
+
+    assert refused.code == 1
+    assert "patch configmaps" in refused.err
+    assert in_file.code == 2
+    assert "reconciler settings show 1 > FILE" in in_file.err
+    assert policy(scene) == SECOND
+
+
+@pytest.mark.parametrize(("meanwhile", "code"), [("mode: Observe\n", 1), (FIRST, 0)])
+def test_of_two_people_at_once_one_writes_and_the_other_is_told(
+    scene: Scene, meanwhile: str, code: int
+) -> None:
+    kept(scene, FIRST, SECOND)
+    held = read_settings(scene.connection, ConfigMapName(SYSTEM, "maintenance-policy"))
+    scene.api.patch(
+        "configmaps", "maintenance-policy", {"data": {"maintenance.yaml": meanwhile}}, namespace=SYSTEM
+    )
+    if code:
+        with pytest.raises(Conflict, match="somebody else has changed it meanwhile, so nothing is written"):
+            write_text(scene.connection, held, FIRST.encode())
+    else:
+        write_text(scene.connection, held, FIRST.encode())
+
+    assert policy(scene) == meanwhile
+
+
+def test_what_a_controller_wrote_is_rolled_back_with_a_warning(scene: Scene, programs: Programs) -> None:
+    kept(scene, FIRST, SECOND)
+    path = f"api/v1/namespaces/{SYSTEM}/configmaps/maintenance-policy"
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "maintenance-policy", "namespace": SYSTEM},
+        "data": {"maintenance.yaml": f"{SECOND}# of Argo CD\n"},
+    }
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    query = {"fieldManager": "argocd-controller", "force": "true"}
+    scene.api.request("PATCH", path, body, query=query, headers=headers)
+    (warning,) = asked(programs, "rollback", "1", "--yes", "-o", "json").document["warnings"]
+
+    assert warning.startswith("argocd-controller wrote these settings, and will write")
+    assert policy(scene) == FIRST
