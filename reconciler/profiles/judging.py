@@ -155,7 +155,7 @@ def _ignored(
         limit = format_duration(policy.min_duration)
         short = f"{event.duration.total_seconds():g}s is below minDuration {limit}"
         return f"{name} is ignored: {short}", None
-    # AKS's own detector acknowledges a user's reboot or redeploy at once, so notice is near zero. A request
+    # AKS's own detector lets a user's reboot or redeploy start at once, so notice is near zero. A request
     # in our own annotation names the drain, so it does not matter who started the event.
     by_user = event.cause.initiator is Initiator.USER and REQUEST not in event.sources
     if by_user and reports_users and event.kind in (Kind.REBOOT, Kind.REDEPLOY):

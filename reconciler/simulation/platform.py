@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
+from functools import cache
+from typing import Protocol
 from uuid import UUID, uuid5
 
 from msgspec import Struct, field
 
-from reconciler.model import scheduled_events as imds
+from reconciler import plugins
+from reconciler.model.azure import vm_name
 from reconciler.model.event import Kind
-from reconciler.model.keys import DEFAULT_PREFIX, keys_of
+from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.machine import MAIN
 from reconciler.model.node import OS_LABEL, SPOT_LABEL, ZONE_LABEL, Condition, Node, Taint
 from reconciler.simulation.clock import Actor
@@ -119,7 +121,7 @@ class VmEvent(Struct, frozen=True):
 
     @property
     def event_id(self) -> str:
-        """The ID, derived from the event if none is given; upper case, as in IMDS."""
+        """The ID, derived from the event if none is given; in upper case."""
         return self.id or str(uuid5(_NAMESPACE, f"{self.node} {self.kind} {self.not_before}")).upper()
 
 
@@ -130,19 +132,21 @@ class _Running(Struct):
     over: bool = field(default=False)
 
 
-ACKNOWLEDGES_AFTER = timedelta(seconds=10)
-"""How long an agent takes to acknowledge an event in its node's annotation; Azure then starts the event."""
+class SimulatedAgents(Protocol):
+    """Programs on nodes that report VM events beside the detector. A plugin has them among its `AGENTS`."""
+
+    def publish(self, node: str, vm: str, events: Sequence[Mapping[str, object]]) -> None:
+        """Report that these are the events of a node, whose VM has this name, in the form of `document`."""
 
 
 class SimulatedPlatform:
-    """What Azure does to the VMs of a simulated cluster, and what its node agents do."""
+    """What Azure does to the VMs of a simulated cluster, and what reports it there."""
 
     def __init__(self, cluster: SimulatedCluster, *, prefix: str = DEFAULT_PREFIX) -> None:
-        """Use this cluster. `prefix` is the prefix of the node agents' annotations."""
+        """Use this cluster. `prefix` is the prefix of the agents' annotations."""
         self._cluster = cluster
-        self._prefix = prefix
         self._events: dict[tuple[str, str], _Running] = {}
-        cluster.node_listeners.append(self._heed)
+        self._agents = [agents(cluster, self, prefix) for agents in _of_plugins()]
 
     def announce(self, event: VmEvent) -> None:
         """Report an event now, and put everything that follows on the clock's agenda."""
@@ -176,6 +180,23 @@ class SimulatedPlatform:
     def reported(self, node: str) -> tuple[VmEvent, ...]:
         """Return the events that are reported for a node now."""
         return tuple(event.event for event in self._events.values() if event.event.node == node)
+
+    def waiting(self, node: str) -> tuple[str, ...]:
+        """Return the IDs of the events of a node that have not started."""
+        return tuple(
+            event_id
+            for (event_id, _), running in self._events.items()
+            if running.event.node == node and not running.started
+        )
+
+    def start(self, event_id: str, node: str, *, because: str) -> None:
+        """Start an event on all its VMs at once, as an agent of this node asks for; nothing happens again."""
+        running = self._events.get((event_id, node))
+        if running is None or running.started:
+            return
+        self._cluster.note(Actor.PLATFORM, f"{running.event.kind} {because}", node, event_id)
+        for each in self._of(event_id):
+            self._start(each)
 
     def _start(self, running: _Running) -> None:
         event, clock = running.event, self._cluster.clock
@@ -212,33 +233,12 @@ class SimulatedPlatform:
         node = self._cluster.nodes.get(running.event.node)
         return node is not None and node.uid == running.uid
 
-    def _heed(self, node: Node) -> None:
-        """Acknowledge the events in a node's annotation, as its agent does: Azure then starts them early."""
-        named = node.annotations.get(keys_of(self._prefix).acknowledge)
-        wanted = {one.casefold() for one in imds.from_acknowledgement(named)}
-        for (event_id, _), running in list(self._events.items()) if wanted else ():
-            if running.event.node == node.name and event_id.casefold() in wanted and not running.started:
-                self._cluster.clock.after(ACKNOWLEDGES_AFTER, partial(self._acknowledge, running))
-
-    def _acknowledge(self, running: _Running) -> None:
-        """Acknowledge an event once, if its node's annotation still names it: it starts on all its VMs."""
-        event = running.event
-        node = self._cluster.nodes.get(event.node)
-        if node is None or running.started or self._events.get(_key(event)) is not running:
-            return
-        named = node.annotations.get(keys_of(self._prefix).acknowledge)
-        if event.event_id.casefold() not in {one.casefold() for one in imds.from_acknowledgement(named)}:
-            return
-        self._cluster.note(Actor.PLATFORM, f"{event.kind} acknowledged", event.node, event.event_id)
-        for one in self._of(event.event_id):
-            self._start(one)
-
     def _of(self, event_id: str) -> tuple[_Running, ...]:
         return tuple(one for (named, _), one in self._events.items() if named == event_id)
 
     def _vm(self, node: str) -> str:
         found = self._cluster.nodes.get(node)
-        return (imds.vm_name(found.provider_id) if found else None) or node
+        return (vm_name(found.provider_id) if found else None) or node
 
     def _publish_all(self, event: VmEvent) -> None:
         """Publish on every node of an event, because each publication names all of its VMs."""
@@ -259,10 +259,16 @@ class SimulatedPlatform:
         if cluster.nodes[node].condition(MAIN) is not None:
             cluster.set_condition(node, condition(self._document(one) for one in shown))
         shown = [one for one in here if one.event.reported_by is not Reporter.CONDITION]
-        key = keys_of(self._prefix).imds
-        if shown or key in cluster.nodes[node].annotations:
-            events = [self._document(one) for one in shown]
-            cluster.annotate(node, key, imds.to_annotation({"Events": events}, vm))
+        for agents in self._agents:
+            agents.publish(node, vm, [self._document(one) for one in shown])
+
+
+@cache
+def _of_plugins() -> tuple[Callable[[SimulatedCluster, SimulatedPlatform, str], SimulatedAgents], ...]:
+    """Return what makes the agents of plugins, for a cluster, its platform and the prefix of our keys."""
+    return tuple(
+        agents for module in plugins.modules("simulation") for agents in getattr(module, "AGENTS", ())
+    )
 
 
 def _key(event: VmEvent) -> tuple[str, str]:
@@ -270,7 +276,7 @@ def _key(event: VmEvent) -> tuple[str, str]:
 
 
 def document(event: VmEvent, *vms: str, started: bool) -> dict[str, object]:
-    """Return an event as IMDS shows it, with the names of its VMs."""
+    """Return an event as Azure shows it to its VMs, with their names."""
     return {
         "EventId": event.event_id,
         "EventType": _TYPES.get(event.kind, event.kind.value),

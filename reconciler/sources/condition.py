@@ -16,11 +16,11 @@ from functools import lru_cache
 from pydantic import Field
 
 from reconciler.model import limits
+from reconciler.model.azure import is_degraded
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
 from reconciler.model.machine import CONDITION, CONDITIONS, MAIN, NOTICES, RELATIVES
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
-from reconciler.model.scheduled_events import is_degraded
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.fields import Duration, Flag, Section
 from reconciler.settings.schema import Settings, SourceSection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from reconciler.model import scheduled_events
+from reconciler.model.azure import vm_name
 from tests.laws import checked
 from tests.laws.histories import History
 from tests.support.builders import IMDS
@@ -23,12 +23,14 @@ class Azure(History):
 
     def publish(self) -> None:
         """Let the agents write what has changed."""
+        from reconciler.sources.imds.scheduled_events import to_annotation
+
         document = {"Events": list(self.events.values())}
         for name, node in list(self.cluster.nodes.items()):
-            vm = scheduled_events.vm_name(node.provider_id)
+            vm = vm_name(node.provider_id)
             if vm is None or name in self.late or name in self.cluster.agents.not_ready:
                 continue
-            text = scheduled_events.to_annotation(document, vm)
+            text = to_annotation(document, vm)
             if node.annotations.get(IMDS) != text and (IMDS in node.annotations or '"events":[]' not in text):
                 self.cluster.annotate(name, IMDS, text)
 

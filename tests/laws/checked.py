@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.calendar.values import Limit
 from reconciler.drain.filters import survey
-from reconciler.model import scheduled_events as imds
+from reconciler.model.azure import vm_name
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, Status
 from reconciler.model.node import Node
@@ -158,7 +158,7 @@ def _why_not(event_id: str, cluster: SimulatedCluster, policy: Settings, now: da
         return "it names nobody"
     for vm in sorted(named):
         nodes = [
-            node for node in cluster.nodes.values() if (imds.vm_name(node.provider_id) or "").casefold() == vm
+            node for node in cluster.nodes.values() if (vm_name(node.provider_id) or "").casefold() == vm
         ]
         if len(nodes) != 1:
             return f"VM {vm} is {[node.name for node in nodes]}"

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from hypothesis import strategies as st
 
 from reconciler.drain.claim import claim
-from reconciler.model import scheduled_events as imds
+from reconciler.model.azure import vm_name
 from reconciler.model.node import Condition
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -198,7 +198,7 @@ def _say(draw: st.DrawFn) -> Step:
 
 
 def _vm(history: History, name: str) -> str:
-    return imds.vm_name(history.cluster.nodes[name].provider_id) or name
+    return vm_name(history.cluster.nodes[name].provider_id) or name
 
 
 @st.composite

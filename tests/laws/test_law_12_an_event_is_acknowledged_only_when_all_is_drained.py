@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.model import scheduled_events
 from reconciler.model.plan import Notice
 from reconciler.model.snapshot import Agents
 from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
+from reconciler.sources.imds import scheduled_events
 from tests.laws.azure import Azure
 from tests.laws.histories import Step, agent_steps, people_steps, second_reasons, waits
 from tests.laws.hits import Hits

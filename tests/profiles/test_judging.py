@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.model import scheduled_events as imds
-from reconciler.model.event import Cause, Initiator, Kind, Status, WaitForNotice
+from reconciler.model.azure import is_degraded
+from reconciler.model.event import Cause, Initiator, Kind, Signal, Status, WaitForNotice
 from reconciler.model.moments import to_text
 from reconciler.model.node import KARPENTER_LABEL
 from reconciler.model.snapshot import Remediator
@@ -254,14 +254,10 @@ def test_a_condition_waits_for_its_window_though_it_has_started() -> None:
 def test_a_drain_from_hardware_that_fails_starts_early_where_the_settings_say_so(
     text: str, later: float, may_start: bool
 ) -> None:
-    announced = {
-        "EventType": "Redeploy",
-        "EventStatus": "Scheduled",
-        "Resources": ["a"],
-        "NotBefore": to_text(NOW + minutes(later)),
-    }
-    (signal,) = imds.signals({"Events": [announced]}, "a")
-    (joined,) = join("a", [signal])
+    announced = Signal(
+        "a", Kind.REDEPLOY, Status.SCHEDULED, NOW + minutes(later), degraded=is_degraded(Kind.REDEPLOY, None)
+    )
+    (joined,) = join("a", [announced])
 
     assert judged(joined, builders.settings(text)).may_start is may_start
     assert judged(replace(joined, cause=Cause()), builders.settings(text)).may_start is may_start

@@ -12,7 +12,6 @@ from reconciler.kubernetes.objects import OnlyMetadata
 from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.formats import budget_format, json_format, node_format, pod_format
 from reconciler.model import limits
-from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import Rejected
 from reconciler.model.event import Answer, Kind
 from reconciler.model.machine import MAIN
@@ -21,6 +20,7 @@ from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents
 from reconciler.sources.condition import parse_message, read
+from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds import source as published
 from reconciler.sources.named_condition import read_named
 from reconciler.sources.request import source as request

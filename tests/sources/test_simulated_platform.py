@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model import machine as aks_conditions
-from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
@@ -17,6 +16,7 @@ from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
 from reconciler.sources import condition as node_condition
+from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds import source as published
 from tests.simulation.building import PREFIX, START, name, web, world
 

@@ -12,7 +12,6 @@ from functools import partial
 
 from msgspec import Struct
 
-from reconciler.model import scheduled_events as imds
 from reconciler.model.event import MaintenanceEvent, Reading, Signal, Status
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
@@ -29,6 +28,7 @@ from reconciler.profiles.endings import Means
 from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.settings.policies import EventPolicy
+from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds.settings import ACKNOWLEDGES
 
 NAME = "imds"

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import lru_cache
 
-from reconciler.model import scheduled_events as imds
+from reconciler.model.azure import vm_name
 from reconciler.model.event import Answer, Reading
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
+from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds.settings import SECTION
 
 _NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
@@ -56,7 +57,7 @@ class PublishedEvents(Source):
 
     def vm_name(self, node: Node) -> str | None:
         """Return the name in IMDS of the node's VM, None if it is not Azure's."""
-        return imds.vm_name(node.provider_id)
+        return vm_name(node.provider_id)
 
     def read(self, node: Node, context: SourceContext) -> tuple[Reading, ...]:
         """Return what IMDS reported, or why that is unknown; nothing for a node that needs no agent."""

@@ -16,7 +16,6 @@ from reconciler.kubernetes.eviction import Evictions
 from reconciler.kubernetes.reconcilers import LOCK
 from reconciler.model.plan import NodePlan
 from reconciler.model.ports import Machines, WritableOutside
-from reconciler.model.scheduled_events import to_annotation
 from reconciler.model.snapshot import Self
 from reconciler.report.document import Report, to_report
 from reconciler.report.text import as_text
@@ -265,6 +264,8 @@ class Scene:
 
     def imds_tells(self, instance: int, *events: Object, pool: Pool = POOL) -> None:
         """Publish what the agent would of these events; of none it publishes that, too."""
+        from reconciler.sources.imds.scheduled_events import to_annotation
+
         text = to_annotation({"Events": list(events)}, pool.vm_name(instance))
         self.annotate(pool.node_name(instance), "imds", text)
 

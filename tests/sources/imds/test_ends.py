@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model import scheduled_events as imds
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.profiles.endings import Means, after_drain
+from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds.feature import ends
 from tests.support import builders
 from tests.support.builders import NOW, event, node

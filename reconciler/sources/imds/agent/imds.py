@@ -10,8 +10,8 @@ import json
 from urllib.parse import urlsplit
 
 from reconciler import USER_AGENT
-from reconciler.model import scheduled_events as imds
 from reconciler.model.errors import SourceError
+from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds.agent.plain_http import HttpAnswer, exchange
 
 DEFAULT_ADDRESS = "http://169.254.169.254"

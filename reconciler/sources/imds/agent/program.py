@@ -23,10 +23,11 @@ from pathlib import Path
 from jobs.runtime.health import HealthServer, place_of
 from jobs.runtime.log_line import Level, LogEvent, begin_log, write_events
 from reconciler import USER_AGENT
-from reconciler.model import scheduled_events
+from reconciler.model.azure import vm_name
 from reconciler.model.errors import ClusterError, NoThread, ReconcilerError
 from reconciler.model.event import Signal, Status
 from reconciler.model.keys import DEFAULT_PREFIX
+from reconciler.sources.imds import scheduled_events
 from reconciler.sources.imds.agent.figures import Figures
 from reconciler.sources.imds.agent.imds import DEFAULT_ADDRESS, Imds, ImdsError
 from reconciler.sources.imds.agent.own_node import Access, OwnNode, OwnNodeClient, in_cluster
@@ -194,7 +195,7 @@ class Agent:
         except ClusterError as error:
             self._api_failed(AgentEvent.CANNOT_READ_NODE, error)
             return
-        self._vm = scheduled_events.vm_name(self._node.provider_id)
+        self._vm = vm_name(self._node.provider_id)
         if self._vm is None:
             message = f"providerID {self._node.provider_id!r} is not that of an Azure VM"
             self._node = None

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.heavy
 
 
 OURS = {
+    "reconciler.model.azure",
     "jobs",
     "jobs.runtime",
     "jobs.runtime.health",
@@ -41,7 +42,7 @@ OURS = {
     "reconciler.sources.imds.agent.own_node",
     "reconciler.sources.imds.agent.plain_http",
     "reconciler.sources.imds.agent.program",
-    "reconciler.model.scheduled_events",
+    "reconciler.sources.imds.scheduled_events",
 }
 
 
@@ -86,4 +87,4 @@ def test_it_loads_the_standard_library_and_a_handful_of_our_own(
     # A virtual environment's own hooks are not in the image; `copy` looks in vain for Jython's `org`.
     hooks = {"_distutils_hack", "_virtualenv", "sitecustomize", "org"}
     assert {name.partition(".")[0] for name in foreign} <= hooks
-    assert {"reconciler.model.scheduled_events", "ssl"} <= loaded
+    assert {"reconciler.sources.imds.scheduled_events", "ssl"} <= loaded

@@ -6,13 +6,13 @@ The node agent imports this file, so it needs nothing but the standard library.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass  # noqa: TID251 - the agent imports this file
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from reconciler.model import limits, moments
+from reconciler.model.azure import is_degraded, vm_name
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Initiator, Kind, Signal, Status
 from reconciler.model.limits import count_of
@@ -33,19 +33,6 @@ _KINDS = {
 
 # Only these words distinguish a live migration from another freeze: IMDS has no field for it.
 _LIVE_MIGRATION = "memory-preserving live migration"
-
-_SCALE_SET_VM = re.compile(r"/virtualMachineScaleSets/([^/]+)/virtualMachines/([^/]+)/?$", re.IGNORECASE)
-_VM = re.compile(r"/virtualMachines/([^/]+)/?$", re.IGNORECASE)
-
-
-def vm_name(provider_id: str) -> str | None:
-    """Return the name in IMDS of the VM of a Node's providerID; None if it is not Azure's."""
-    if not provider_id.casefold().startswith("azure:"):
-        return None
-    if uniform := _SCALE_SET_VM.search(provider_id):
-        return f"{uniform[1]}_{uniform[2]}"
-    single = _VM.search(provider_id)
-    return single[1] if single else None
 
 
 def document(body: bytes | str) -> dict[str, object]:
@@ -245,15 +232,6 @@ def _signal(event: object, vm: str) -> Signal:
         date_unreadable=unreadable,
         degraded=is_degraded(kind, initiator),
     )
-
-
-def is_degraded(kind: Kind, initiator: Initiator | None) -> bool:
-    """Whether Azure moves the VM because its hardware fails.
-
-    No field says so. A Redeploy is announced minutes ahead, which leaves no choice of the start, or up to
-    days ahead if Azure predicts a failure: the higher the risk, the shorter. It advises to move then at once.
-    """
-    return kind is Kind.REDEPLOY and initiator is not Initiator.USER
 
 
 def _kind(event: Mapping[str, object]) -> Kind:

@@ -13,14 +13,15 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from reconciler.model import scheduled_events as imds
+from reconciler.model.azure import vm_name
 from reconciler.model.errors import SourceError
 from reconciler.model.event import Initiator, Kind, Signal, Status
+from reconciler.sources.imds import scheduled_events as imds
 
 GROUP = "azure:///subscriptions/S/resourceGroups/mc_x/providers/Microsoft.Compute"
 VM = "aks-np-12345678-vmss_1"
 LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
-ROWS = json.loads((Path(__file__).parents[1] / "cases" / "mechanic_imds.json").read_text(encoding="utf-8"))[
+ROWS = json.loads((Path(__file__).parents[2] / "cases" / "mechanic_imds.json").read_text(encoding="utf-8"))[
     "cases"
 ]
 
@@ -261,7 +262,7 @@ def test_a_document_without_a_list_of_events_is_refused_and_not_taken_for_none(b
     ],
 )
 def test_a_provider_id_contains_the_name_that_imds_uses(provider_id: str, name: str | None) -> None:
-    assert imds.vm_name(provider_id) == name
+    assert vm_name(provider_id) == name
 
 
 def test_the_published_form_is_compact_sorted_and_keeps_events_as_they_came() -> None:
