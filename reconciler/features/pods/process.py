@@ -1,4 +1,4 @@
-"""Tells of each pod that a drain moves."""
+"""Tells of each pod that a drain moves, and lets the cluster keep it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ from typing import TYPE_CHECKING
 
 from jobs.runtime.log_line import write_events
 from jobs.runtime.process import Companion, Leading, Observer, Process, Surroundings
-from reconciler.features.pods import EVICTED
+from reconciler.features.pods import EVICTED, NAME
 
 if TYPE_CHECKING:
+    from reconciler.features.pods.keeper import Keeper
     from reconciler.model.drains import DrainOrder, Eviction
 
 
 class _Telling(Companion):
     def __init__(self, leading: Leading) -> None:
         self._leading = leading
+        self._keeper: Keeper | None = None
+
+    def drains(self) -> None:
+        """Get ready to keep what is moved. A person who drains by hand has no lock, and keeps nothing."""
+        leading, settings = self._leading, self._leading.settings
+        if settings is None or self._keeper is not None:
+            return
+        from reconciler.features.pods.keeper import Keeper
+        from reconciler.features.pods.kept import KeptInCluster
+        from reconciler.features.pods.settings import PODS
+
+        place = KeptInCluster(leading.connection, leading.target.namespace, leading.guard)
+        self._keeper = Keeper(place, leading.clock.now, lambda: PODS.of(settings()).keep)
 
     def evicted(self, order: DrainOrder, eviction: Eviction) -> None:
         """Tell of a pod that was moved."""
@@ -23,6 +37,13 @@ class _Telling(Companion):
 
         pod = moved(order, eviction, self._leading.clock.now())
         self._leading.observers.happened(EVICTED, to_fields(pod))
+        if self._keeper is not None:
+            self._keeper.add(pod)
+
+    def close(self) -> None:
+        """Write what waits, for a short time."""
+        if self._keeper is not None:
+            self._keeper.close()
 
 
 class _Log(Observer):
@@ -37,4 +58,4 @@ def _observer(around: Surroundings, _: Observer) -> Observer | None:
     return _Log() if around.command == "serve" else None
 
 
-PROCESS = Process(companion=_Telling, observer=_observer)
+PROCESS = Process(companion=_Telling, observer=_observer, config_maps=(NAME,))

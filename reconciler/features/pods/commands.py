@@ -1,0 +1,106 @@
+"""`reconciler pods`: which pods were moved, from where, when and why."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import click
+
+from jobs import options
+from jobs.runtime.environment import Target, connected
+from jobs.runtime.looks import echo_lines
+from jobs.runtime.output import echo, echo_document
+from jobs.runtime.settings_source import SettingsSource, settings_to_show
+from reconciler.features.pods.kept import KeptInCluster, KeptPods
+from reconciler.features.pods.lines import PodLines
+from reconciler.features.pods.report import PodsReport, as_text
+from reconciler.model.errors import Rejected
+from reconciler.model.limits import count_of, is_object_name, quoted
+from reconciler.model.moments import shifted
+
+BROKEN = 1
+"""The exit code if a line could not be read."""
+
+
+@click.command("pods")
+@options.namespace
+@click.option(
+    "-A", "--all-namespaces", "everywhere", is_flag=True, help="The pods of all namespaces, as without -n."
+)
+@click.option(
+    "--since",
+    type=options.DURATION,
+    default="24h",
+    show_default=True,
+    help="Only pods that were moved in this time, such as 2d.",
+)
+@click.option(
+    "--history",
+    "files",
+    multiple=True,
+    type=click.Path(allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Read a file of --history, or a log of serve, instead of the cluster; - is stdin. May be repeated.",
+)
+@options.optional_config
+@options.cluster
+@options.output
+def pods(
+    namespace: str | None,
+    everywhere: bool,
+    since: timedelta,
+    files: tuple[Path, ...],
+    config: SettingsSource | None,
+    target: Target,
+    output: str,
+) -> int:
+    """Print which pods were moved: from where, when, and why.
+
+    It reads what serve and sweep keep in the cluster, or the lines of files.
+    """
+    if everywhere and namespace is not None:
+        raise click.UsageError("-n names one namespace, and -A means all of them; leave one of them out")
+    if namespace is not None and not is_object_name(namespace):
+        raise click.BadParameter(f"{quoted(namespace)} is no name of a namespace", param_hint="-n")
+    now = datetime.now(UTC)
+    begin = shifted(now, -since)
+    if files:
+        lines = PodLines(begin, namespace)
+        for path in files:
+            lines.read(path)
+        if lines.broken:
+            echo(f"{count_of(lines.broken, 'line')} about pods can't be read", err=True)
+        source = "the file" if len(files) == 1 else "the files"
+        report = PodsReport(namespace, begin, now, source, lines.pods, None, lines.left_out)
+        zone = ZoneInfo("UTC") if config is None else settings_to_show(config, target, now).settings.time_zone
+        echo_document(report.document, output, partial(as_text, report, zone))
+        return BROKEN if lines.broken else 0
+    policy = settings_to_show(config, target, now)
+    source, kept = _kept(target, namespace)
+    if kept is None:
+        why = "no pod was moved yet, `pods.keep` is 0s, or the reconciler is in another namespace"
+        echo(f"{source} does not exist: {why}", err=True)
+    known = kept.pods if kept is not None else ()
+    chosen = tuple(
+        pod for pod in known if pod.at >= begin and (namespace is None or pod.namespace == namespace)
+    )
+    report = PodsReport(namespace, begin, now, source, chosen, kept.whole_from if kept is not None else None)
+    echo_lines(policy.first_lines(output))
+    document = policy.named_in(report.document)
+    echo_document(document, output, partial(as_text, report, policy.settings.time_zone))
+    return policy.exit_code
+
+
+def _kept(target: Target, namespace: str | None) -> tuple[str, KeptPods | None]:
+    """Return what the cluster keeps, and what that is called; None if nothing is. Raises ClusterError."""
+    with connected(target) as connection:
+        place = KeptInCluster(connection, target.namespace)
+        try:
+            return f"the ConfigMap {place.name}", place.read()
+        except ValueError as error:
+            raise Rejected(
+                f"the ConfigMap {place.name} can't be read: {error}; delete it, the reconciler begins another"
+            ) from error

@@ -1,0 +1,86 @@
+"""Reads the lines about moved pods from a file of `--history`, or from a log of `serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+import click
+import msgspec
+
+from reconciler.features.pods import EVICTED
+from reconciler.features.pods.moved import MovedPod, from_fields
+
+LONGEST_LINE = 64 * 1024
+"""Bytes. Our own lines have 16,000 at most."""
+
+MOST = 20_000
+"""Pods that are kept in memory, the newest ones."""
+
+
+class PodLines:
+    """The pods of some files that were moved since a moment (aware); `namespace` None means all.
+
+    `left_out` counts those that are not kept, because there are too many, and `broken` the lines about pods
+    that can't be read.
+    """
+
+    def __init__(self, since: datetime, namespace: str | None) -> None:
+        """Begin without pods."""
+        self._since = since
+        # Most lines are about other namespaces, and need no parser.
+        self._needle = f'"{namespace}/'.encode() if namespace is not None else b""
+        self._namespace = namespace
+        self._same: dict[str, str] = {}
+        self._pods: list[MovedPod] = []
+        self.left_out = self.broken = 0
+
+    @property
+    def pods(self) -> tuple[MovedPod, ...]:
+        """Each pod once, in the order of their moments, the newest `MOST`."""
+        self._cut(MOST)
+        return tuple(self._pods)
+
+    def read(self, path: Path) -> None:
+        """Read a file, `-` for stdin; raises `click.FileError` if it can't be read."""
+        try:
+            with click.open_file(str(path), "rb") as file:
+                for line in _lines(file):
+                    if b'"evicted"' in line and self._needle in line:
+                        self._take(line)
+        except OSError as error:
+            name = "stdin" if str(path) == "-" else str(path)
+            raise click.FileError(name, error.strerror or str(error)) from error
+
+    def _take(self, line: bytes) -> None:
+        try:
+            fields = msgspec.json.decode(line)
+            if not isinstance(fields, dict) or fields.get("event") != EVICTED:
+                return
+            for key in ("node", "nodeUid", "owner", "why"):
+                # Many lines have the same text, which is kept once.
+                text = fields.get(key)
+                if isinstance(text, str):
+                    fields[key] = self._same.setdefault(text, text)
+            pod = from_fields(fields)
+        except (ValueError, msgspec.DecodeError):
+            self.broken += 1
+            return
+        if pod.at >= self._since and self._namespace in (None, pod.namespace):
+            self._pods.append(pod)
+            if len(self._pods) >= 2 * MOST:
+                self._cut(MOST)
+
+    def _cut(self, most: int) -> None:
+        once = {(pod.uid, pod.at): pod for pod in self._pods}
+        kept = sorted(once.values(), key=lambda pod: (pod.at, pod.pod))
+        self.left_out += max(len(kept) - most, 0)
+        self._pods = kept[-most:]
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield each line; no more of a longer one than its limit is in memory, and it is no JSON."""
+    while line := file.readline(LONGEST_LINE):
+        yield line
