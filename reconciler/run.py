@@ -14,6 +14,7 @@ from functools import partial
 from reconciler import plugins
 from reconciler.model.errors import ClusterError
 from reconciler.model.explanation import Examination
+from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.ports import Outside, WritableOutside
@@ -126,6 +127,19 @@ def examine(
         snapshot, outside.reader, [node.name for node in snapshot.nodes] if also_pods else to_drain
     )
     return Examination(unattended(preview(plan, snapshot, now)), snapshot)
+
+
+def as_if(found: Examination, node: Node, settings: Settings) -> Plan:
+    """Return the plan of an examination with this node in the place of the one that was read.
+
+    It is that of a reconciler that runs, whether or not one does. Nothing is read again.
+    """
+    snapshot = found.snapshot
+    nodes = tuple(node if read.name == node.name else read for read in snapshot.nodes)
+    now = found.plan.now
+    if snapshot.disagreement is not None:
+        now += snapshot.disagreement.behind
+    return _planned(replace(snapshot, nodes=nodes), settings, now)
 
 
 def _decided(outside: WritableOutside, settings: Settings, now: datetime, store: Store | None) -> Plan:

@@ -100,7 +100,9 @@ WORDS: dict[str, Words] = {
         (r"revisions\b", r"settings.revision", r"node-maintenance-settings"), ("revisions",)
     ),
     "features/simulate": Words((r"simulate\b", r"scenario")),
-    "features/start": Words((r"reconciler start\b", r"`start NODE")),
+    "features/start": Words(
+        (r"reconciler start\b", r"`start NODE"), tests=("real/passes/test_started_by_a_person.py",)
+    ),
     "features/tracing": Words((r"tracing", r"opentelemetry", r"\botel")),
     "features/esx": Words(
         (r"\besx", r"vcenter", r"vmware"),

@@ -29,7 +29,6 @@ SYNONYMS = {
     "unfreeze": "resume --all",
     "continue": "resume --all",
     "enable": "resume --all",
-    "start": "resume --all",
     "delay": "defer NODE --until 4h",
     "snooze": "defer NODE --until 4h",
     "postpone": "defer NODE --until 4h",
