@@ -5,7 +5,7 @@ from reconciler.plugins import SET_UP, Command
 COMMANDS = {
     "settings": Command(
         SET_UP,
-        "List the revisions of the settings, show, compare or restore them.",
+        "List, show, compare or restore revisions of the settings.",
         "settings diff",
         "What has changed in the settings?",
     )

@@ -64,7 +64,7 @@ def settings(
     output: str,
     target: Target,
 ) -> int:
-    """List the revisions of the settings, show, compare or restore them.
+    """List, show, compare or restore revisions of the settings.
 
     A revision is a text of the settings that a pass of `serve` has used (docs/revisions.md). `show` prints
     the newest one, or REVISION. `diff` compares the last two, REVISION with the present text, or two
