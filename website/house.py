@@ -7,6 +7,7 @@ room is for is the first sentence of its docstring.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import textwrap
 import tomllib
@@ -47,7 +48,10 @@ def floors(root: Path = ROOT) -> list[list[Room]]:
     configured = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = configured["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract.get("containers"))
-    inside = [[_room(root, f"reconciler/{name.strip()}") for name in layer.split("|")] for layer in layers]
+    # Rooms of one floor are separated by a bar if none of them imports another one, else by a colon.
+    inside = [
+        [_room(root, f"reconciler/{name.strip()}") for name in re.split("[|:]", layer)] for layer in layers
+    ]
     return [[_room(root, "jobs")], *inside]
 
 

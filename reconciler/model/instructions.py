@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model import limits
 from reconciler.model.event import MaintenanceEvent
@@ -222,13 +222,13 @@ class Wait(Struct, frozen=True):
 class Kept(Struct, frozen=True):
     """What a drain for one event waits for: instructions, a missing permission, or the work of other tools.
 
-    `of_features` are the waits of features, each with the name of its check. `common` is that its condition
+    `of_features` are the waits of features by the names of their checks. `common` is that its condition
     is on most nodes, `other` that an older reconciler acts on the nodes.
     """
 
     hold: Wait | None = None
     deferral: Wait | None = None
-    of_features: tuple[tuple[str, Wait], ...] = ()
+    of_features: Mapping[str, Wait] = field(default_factory=dict)
     tools: Wait | None = None
     common: Wait | None = None
     other: Wait | None = None
@@ -236,13 +236,13 @@ class Kept(Struct, frozen=True):
     @property
     def waits(self) -> tuple[Wait, ...]:
         """Each of them that applies."""
-        of_features = (wait for _, wait in self.of_features)
+        of_features = self.of_features.values()
         each = (self.hold, self.deferral, *of_features, self.tools, self.common, self.other)
         return tuple(wait for wait in each if wait is not None)
 
     def of(self, check: str) -> Wait | None:
         """Return the wait of the feature's check with this name, None if it does not wait."""
-        return dict(self.of_features).get(check)
+        return self.of_features.get(check)
 
 
 def pool_scope(pool: str) -> str:

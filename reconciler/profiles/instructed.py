@@ -69,7 +69,7 @@ def instructed(judged: JudgedEvent, policy: EventPolicy | None, said: Said) -> J
         kept = replace(
             kept,
             deferral=_deferral(said, demanded),
-            of_features=tuple((name, wait) for name, wait in of_features if wait is not None),
+            of_features={name: wait for name, wait in of_features if wait is not None},
         )
     return _kept(judged, times, kept, said.now)
 

@@ -13,7 +13,7 @@ import pytest
 from reconciler.drain.drainer.node_drain import NodeDrain
 from reconciler.features.workflows import triggers
 from reconciler.features.workflows.situation import Worked, WorkflowSituation
-from reconciler.model.instructions import Instructions, Kept
+from reconciler.model.instructions import Instructions
 from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import Pod
@@ -127,6 +127,11 @@ WAITS_A_DAY: dict[str, Any] = {
     "reconciler.model.drains.WaitLimit.ends": lambda limit, _: shifted(limit.since, DAY)
 }
 
+
+def _without_deferral(value: Any, **changes: Any) -> Any:
+    return replace(value, **{key: new for key, new in changes.items() if key != "deferral"})
+
+
 FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "an uncordon while a source can't be read, whatever the plan says": (
         "5",
@@ -191,12 +196,12 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "a drain that nobody has approved": (
         "people",
         _played(REBOOT, settings=("events: {Reboot: {approval: true}}",)),
-        {"reconciler.profiles.instructed.Kept": lambda hold, deferral, _: Kept(hold, deferral)},
+        {"reconciler.features.approvals.steps.Wait": lambda *_: None},
     ),
     "a deferred drain that begins": (
         "people",
         _played(Step("defer", value="60"), REBOOT),
-        {"reconciler.profiles.instructed.Kept": lambda hold, _, approval: Kept(hold, None, approval)},
+        {"reconciler.profiles.instructed.replace": _without_deferral},
     ),
     "a hook without an end": (
         "17",

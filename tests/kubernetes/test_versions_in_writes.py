@@ -12,12 +12,14 @@ ALLOWED = {
     "reconciler/kubernetes/turns.py": 1,
     # From where a watch goes on.
     "reconciler/kubernetes/watching.py": 1,
+    # Lines of moved pods are added to those that were read, and one process at a time writes them.
+    "reconciler/features/pods/kept.py": 1,
     # In place of all that is expected, for a server that compares in another way.
     "reconciler/kubernetes/json_patch.py": 1,
 }
 
 
-def test_only_leases_are_written_as_the_version_that_was_read() -> None:
+def test_only_these_are_written_as_the_version_that_was_read() -> None:
     named: dict[str, int] = {}
     for folder in ("reconciler", "jobs"):
         for path in (ROOT / folder).rglob("*.py"):

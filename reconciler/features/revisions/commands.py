@@ -256,8 +256,11 @@ def _read(connection: Connection, target: Target, config: SettingsSource | None)
         kept = RevisionStore(connection, target.namespace, lambda: None).load()
     except ValueError as error:
         place = f"configmap/{target.namespace}/{KEPT_IN}"
-        remedy = f"delete it, and the next revision is kept: kubectl delete -n {target.namespace} configmap "
-        raise SettingsError((f"{place}: the revisions can't be read: {error}; {remedy}{KEPT_IN}",)) from error
+        delete = f"kubectl delete -n {target.namespace} configmap {KEPT_IN}"
+        unreadable = (
+            f"{place}: the revisions can't be read: {error}; delete it, and the next revision is kept"
+        )
+        raise SettingsError((f"{unreadable}: {delete}",)) from error
     if isinstance(config, Path):
         return _judged(Seen(kept, str(config), content=content_of(config)))
     held = (

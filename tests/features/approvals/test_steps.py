@@ -26,7 +26,7 @@ def at(later: float) -> datetime:
 BY_CAROL = permission_text(Permission(Word("carol@laptop", NOW), events=(known(ids=("E",)),), kind=APPROVED))
 WITH_APPROVAL = node(annotations={f"{PREFIX}/approved": BY_CAROL})
 ASKED = judged(event(ids=("E",), not_before=at(10)))
-UNAPPROVED = replace(ASKED, kept=Kept(of_features=(("approved", Wait("nobody has agreed", at(5))),)))
+UNAPPROVED = replace(ASKED, kept=Kept(of_features={"approved": Wait("nobody has agreed", at(5))}))
 ANSWERS = {
     "until the deadline overrules": (situation(None, UNAPPROVED), failed("nobody has agreed", at(5))),
     "an event that needs none is enough": (

@@ -30,7 +30,7 @@ _ROW = re.compile(r"^(?:\S|  \w[\w ]{8} | +“)")
 
 _MOMENT = re.compile(r"\w{3} \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: CES?T \(Europe/Berlin\))?")
 _OTHERWISE = re.compile(
-    r"(?<=on )aks-np-\w+-vmss\w+|(?<=by )\S+@[\w.-]+(?: \(\S+\))?|(?<=cluster )\S+, context \S+"
+    r"(?<=on )aks-np-\w+-vmss\w+|(?<=by )\S+(?: \(\S+\))?(?= (?:at|since) )|(?<=cluster )\S+, context \S+"
     r"|(?<=evict )\d+|(?<=skip )\d+|\bin \d+m, (?:at )?\d\d:\d\d\b"
     r"|\((?:in (?:\d+[hms])+|(?:less than )?(?:\d+[hms])+ ago|now)\)"
 )
