@@ -16,7 +16,7 @@ def main() -> int:
     # pydantic would search every installed package for plugins, at each start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-    from reconciler.model.errors import PluginError
+    from reconciler.plugins import PluginError
 
     try:
         from jobs.cli import main as commands

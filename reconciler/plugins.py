@@ -22,7 +22,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
-from reconciler.model.errors import PluginError
+
+class PluginError(Exception):
+    """A plugin that is installed can't be used; the message names it, and says what to do.
+
+    It is none of the errors of the model, because the model asks plugins too.
+    """
+
+    exit_code = 2
+
 
 _ROOMS = {"features": "feature", "sources": "source"}
 """The stage of a plugin of one file, by the room."""

@@ -15,8 +15,8 @@ import pytest
 import reconciler.features
 from reconciler import plugins
 from reconciler.features import FEATURES
-from reconciler.model.errors import PluginError
 from reconciler.passes.plugin import Feature
+from reconciler.plugins import PluginError
 from reconciler.run import PARTS
 from reconciler.settings.schema import whole_settings
 from reconciler.sources import SOURCES

@@ -7,7 +7,6 @@ room is for is the first sentence of its docstring.
 from __future__ import annotations
 
 import ast
-import re
 import sys
 import textwrap
 import tomllib
@@ -48,10 +47,7 @@ def floors(root: Path = ROOT) -> list[list[Room]]:
     configured = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = configured["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract.get("containers"))
-    # Rooms of one floor are separated by a bar if none of them imports another one, else by a colon.
-    inside = [
-        [_room(root, f"reconciler/{name.strip()}") for name in re.split("[|:]", layer)] for layer in layers
-    ]
+    inside = [[_room(root, f"reconciler/{name.strip()}") for name in layer.split("|")] for layer in layers]
     return [[_room(root, "jobs")], *inside]
 
 

@@ -49,12 +49,6 @@ class SettingsError(ReconcilerError):
         self.mistakes = mistakes
 
 
-class PluginError(ReconcilerError):
-    """A plugin that is installed can't be used; the message names it, and says what to do."""
-
-    exit_code = 2
-
-
 class OutputError(ReconcilerError):
     """The file that an argument names for the output can't be written."""
 
