@@ -446,13 +446,15 @@ def past_of(
     if placed is not None and find_pod(examination.snapshot, namespace, name) is None:
         # Drains of other nodes, and earlier ones of this node, moved other pods of its owner.
         node = placed.message.rpartition(" to ")[2]
+        # Our Events have whole seconds, those of the scheduler fractions.
+        since = placed.at.replace(microsecond=0) if placed.at is not None else None
         events = tuple(
             event
             for event in events
             if event.name == name
             or (
                 f"node {node} " in f"{event.message} "
-                and (event.at is None or placed.at is None or event.at >= placed.at)
+                and (event.at is None or since is None or event.at >= since)
             )
         )
     owners = {f"{event.kind} {namespace}/{event.name}" for event in events}

@@ -79,6 +79,8 @@ def test_a_pod_that_is_gone_was_moved_by_no_drain_of_another_node_or_before_it_w
 ) -> None:
     elsewhere = {**of_ours(), "message": MOVED.replace("node n ", "node n-2 ")}
     placed = event("Pod", "web-5c84-old", "Scheduled", "Successfully assigned shop/web-5c84-old to n")
+    # Schedulers write fractions of a second, and this program whole seconds.
+    placed |= {"lastTimestamp": None, "eventTime": "2026-11-21T11:00:00.700000Z"}
     before = {**of_ours(), "lastTimestamp": "2026-11-21T10:59:59Z"}
     cluster.events += [elsewhere, before, placed]
 

@@ -56,10 +56,16 @@ def test_a_pod_that_was_moved_says_what_its_events_say(scene: Scene, programs: P
     scene.annotate(node, "request", '{"kind": "Reboot"}')
     # The end of a sweep waits some seconds for Events, which nothing depends on. This process goes on.
     soon = {"reconciler.features.events.pod_events:PodEvents.__init__": {"behind": 0.0}}
-    programs.start("serve", "--every", "1s", pod={DEFAULTS: json.dumps(soon)})
+    serve = programs.start("serve", "--every", "1s", pod={DEFAULTS: json.dumps(soon)})
+    # Without this, many an explanation runs beside its start.
+    wait_for("the end of the drain", lambda: not scene.pods_on(node), seconds=60, instead=serve.everything)
+    last = ""
 
     def said() -> bool:
-        done = explain(programs, f"default/{web}")
-        return "MaintenanceMovesPods on Deployment web" in done.out
+        nonlocal last
+        last = explain(programs, f"default/{web}").out
+        return "MaintenanceMovesPods on Deployment web" in last
 
-    wait_for("the Event about the Deployment", said, seconds=60)
+    wait_for(
+        "the Event about the Deployment", said, seconds=60, instead=lambda: f"{last}\n{serve.everything()}"
+    )

@@ -39,7 +39,7 @@ AT_THE_START = {
 }
 """Kinds that start with the process. Without one of them it ends, and Kubernetes starts it again."""
 
-WITH_THE_LOCK = {"lock", "notices"}
+WITH_THE_LOCK = {"lock", "notices", "revisions of the settings"}
 
 ONCE = {"output"}
 """Kinds that start with the process, which goes on without: then a log that nobody reads can block it."""

@@ -326,6 +326,7 @@ def test_another_prefix_is_in_the_policies_and_known_to_the_agent(helm: Helm) ->
         "node-maintenance-keys": "'maintenance.example.com/'",
         "node-maintenance-reconciler": "'maintenance.example.com/'",
         "node-maintenance-agent": "'maintenance.example.com/imds'",
+        "node-maintenance-people": "'maintenance.example.com/'",
     }
     assert (
         "--key-prefix=maintenance.example.com" in agent["spec"]["template"]["spec"]["containers"][0]["args"]
