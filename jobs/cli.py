@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _complete(instruction, arguments)
     try:
         return int(commands.main(arguments, prog_name=called(), standalone_mode=False) or 0)
-    except (ReconcilerError, plugins.PluginError) as error:
+    except ReconcilerError as error:
         from jobs.runtime.output import echo_folded
 
         echo_folded(str(error), err=True)

@@ -22,12 +22,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
+from reconciler import ReconcilerError
 
-class PluginError(Exception):
-    """A plugin that is installed can't be used; the message names it, and says what to do.
 
-    It is none of the errors of the model, because the model asks plugins too.
-    """
+class PluginError(ReconcilerError):
+    """A plugin that is installed can't be used; the message names it, and says what to do."""
 
     exit_code = 2
 

@@ -28,14 +28,10 @@ from __future__ import annotations
 
 import math
 
+from reconciler import ReconcilerError as ReconcilerError  # plugins, which the model asks, have it too
+
 FIRST_SERVER_ERROR = 500
 """The first HTTP status that says that the server failed. Any below is a refusal."""
-
-
-class ReconcilerError(Exception):
-    """The base of all errors that this program raises on purpose."""
-
-    exit_code = 1
 
 
 class SettingsError(ReconcilerError):

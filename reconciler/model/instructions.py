@@ -236,8 +236,7 @@ class Kept(Struct, frozen=True):
     @property
     def waits(self) -> tuple[Wait, ...]:
         """Each of them that applies."""
-        of_features = self.of_features.values()
-        each = (self.hold, self.deferral, *of_features, self.tools, self.common, self.other)
+        each = (self.hold, self.deferral, *self.of_features.values(), self.tools, self.common, self.other)
         return tuple(wait for wait in each if wait is not None)
 
     def of(self, check: str) -> Wait | None:

@@ -256,11 +256,11 @@ def _read(connection: Connection, target: Target, config: SettingsSource | None)
         kept = RevisionStore(connection, target.namespace, lambda: None).load()
     except ValueError as error:
         place = f"configmap/{target.namespace}/{KEPT_IN}"
-        delete = f"kubectl delete -n {target.namespace} configmap {KEPT_IN}"
         unreadable = (
-            f"{place}: the revisions can't be read: {error}; delete it, and the next revision is kept"
+            f"{place}: the revisions can't be read: {error}; delete it, and the next revision is kept: "
+            f"kubectl delete -n {target.namespace} configmap {KEPT_IN}"
         )
-        raise SettingsError((f"{unreadable}: {delete}",)) from error
+        raise SettingsError((unreadable,)) from error
     if isinstance(config, Path):
         return _judged(Seen(kept, str(config), content=content_of(config)))
     held = (
