@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 
 from reconciler.calendar.values import time_left
@@ -78,13 +79,22 @@ def words(move: PodMove, now: datetime) -> str:
     if move.answer is Moves.STAYS and coming:
         # Nothing starts in mode Observe.
         coming = f"else the drain of its node would start {when}"
-    said = {
-        Moves.WAITS: "waits",
-        Moves.BLOCKED: "does not move",
-        Moves.STAYS: "stays",
-        Moves.UNKNOWN: "whether it moves is not known",
-    }[move.answer]
-    return "; ".join(filter(None, (f"{said}: {move.because}", coming)))
+    return "; ".join(filter(None, (answer_words(move), coming)))
+
+
+_SAID = {
+    Moves.MOVES: "moves",
+    Moves.WAITS: "waits",
+    Moves.BLOCKED: "does not move",
+    Moves.STAYS: "stays",
+    Moves.UNKNOWN: "whether it moves is not known",
+}
+
+
+def answer_words(move: PodMove) -> str:
+    """Return whether the pod moves, and why not, without the moment."""
+    mark = ";" if move.answer is Moves.MOVES else ":"
+    return f"{_SAID[move.answer]}{mark} {move.because}" if move.because else _SAID[move.answer]
 
 
 _COUNTED = {
@@ -96,18 +106,23 @@ _COUNTED = {
 }
 
 
+def counts(moves: Iterable[PodMove]) -> str:
+    """Return how many of the pods move, and how many do not: `1 blocked, 3 will move`."""
+    counted = Counter(move.answer for move in moves)
+    return ", ".join(
+        f"{counted[answer]} {word if counted[answer] > 1 else word.replace('stay', 'stays')}"
+        for answer, word in _COUNTED.items()
+        if counted[answer]
+    )
+
+
 def pod_lines(pods: NamespacePods, now: datetime) -> list[Line]:
     """Return a line for each pod with maintenance of its node, under one with the counts. `now` is UTC.
 
     Pods on other nodes are only counted. The lines are not folded, and their moments are RFC 3339.
     """
-    counted = Counter(move.answer for move in pods.moves)
-    counts = ", ".join(
-        f"{counted[answer]} {word if counted[answer] > 1 else word.replace('stay', 'stays')}"
-        for answer, word in _COUNTED.items()
-        if counted[answer]
-    )
-    lines = [Line(f"pods of {pods.namespace}: {counts}", bool(counted[Moves.BLOCKED]))]
+    blocked = any(move.answer is Moves.BLOCKED for move in pods.moves)
+    lines = [Line(f"pods of {pods.namespace}: {counts(pods.moves)}", blocked)]
     quiet = [move for move in pods.moves if move.because == NO_MAINTENANCE]
     for move in pods.moves:
         if move.because == NO_MAINTENANCE:

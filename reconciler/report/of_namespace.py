@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from reconciler.calendar.values import near
 from reconciler.model.errors import Forbidden, NotFound
 from reconciler.model.explanation import Examination, Moves, NamespacePods, PodMove
 from reconciler.model.limits import quoted
+from reconciler.model.node import Node
 from reconciler.model.plan import PodVerdict
 from reconciler.model.pod import Pod
 from reconciler.model.problems import PODS
@@ -29,11 +31,8 @@ def pods_of(
     The examination has a preview and the pods of the whole cluster. Raises Forbidden if they could not be
     read, and NotFound if no node runs one.
     """
-    unseen = examination.snapshot.problems.refused.get(PODS)
-    if unseen is not None:
-        message = f"the pods of the namespace {quoted(namespace)} can't be read: needs {unseen.needs}"
-        raise Forbidden(message, needs=unseen.needs)
-    plan, snapshot = examination.plan, examination.snapshot
+    check_pods_seen(examination, namespace)
+    snapshot = examination.snapshot
     every = snapshot.pods
     pods: dict[str, list[Pod]] = {
         node: [pod for pod in of_node if pod.namespace == namespace and not pod.finished]
@@ -44,24 +43,36 @@ def pods_of(
         known = sorted({pod.namespace for of_node in every.values() for pod in of_node})
         message = f"no node runs a pod of the namespace {quoted(namespace)}{near(namespace, known)}"
         raise NotFound(message, status=404)
-    planned = {each.node for each in plan.nodes}
-    moves = []
+    moves: list[PodMove] = []
     for node in snapshot.nodes:
-        if not pods.get(node.name):
-            continue
-        if node.name in planned:
-            explained = explain_node(node, examination, events.of(node.name), settings, plan.now)
-            moves += [explain_pod(pod, explained, snapshot).move for pod in pods[node.name]]
-        else:
-            # What a drain would do does not matter on a node without one, and takes long to find out.
-            quiet = plan_of(node, plan)
-            moves += [
-                move_of(pod, quiet, PodVerdict(pod.key, pod.uid, UNKNOWN), None) for pod in pods[node.name]
-            ]
-    return NamespacePods(namespace, tuple(sorted(moves, key=_order)))
+        if pods.get(node.name):
+            moves += moves_on(node, pods[node.name], examination, events, settings)
+    return NamespacePods(namespace, tuple(sorted(moves, key=by_need)))
 
 
-def _order(move: PodMove) -> tuple[bool, bool, datetime, str, str]:
+def check_pods_seen(examination: Examination, namespace: str | None) -> None:
+    """Raise Forbidden if the pods of the namespace (None: of all) could not be read."""
+    unseen = examination.snapshot.problems.refused.get(PODS)
+    if unseen is not None:
+        of = f" of the namespace {quoted(namespace)}" if namespace is not None else ""
+        raise Forbidden(f"the pods{of} can't be read: needs {unseen.needs}", needs=unseen.needs)
+
+
+def moves_on(
+    node: Node, pods: Iterable[Pod], examination: Examination, events: Assessment, settings: Settings
+) -> list[PodMove]:
+    """Return whether these pods of a node move; the rest is as in `pods_of`."""
+    plan, snapshot = examination.plan, examination.snapshot
+    if all(planned.node != node.name for planned in plan.nodes):
+        # What a drain would do does not matter on a node without one, and takes long to find out.
+        quiet = plan_of(node, plan)
+        return [move_of(pod, quiet, PodVerdict(pod.key, pod.uid, UNKNOWN), None) for pod in pods]
+    explained = explain_node(node, examination, events.of(node.name), settings, plan.now)
+    return [explain_pod(pod, explained, snapshot).move for pod in pods]
+
+
+def by_need(move: PodMove) -> tuple[bool, bool, datetime, str, str]:
+    """Return the place of a pod in an order: those that need a person first, then by the start."""
     blocked = move.answer in (Moves.BLOCKED, Moves.UNKNOWN)
     stays = move.answer is Moves.STAYS and move.start is None
     return not blocked, stays, move.start or _LAST, move.node, move.pod

@@ -1,4 +1,4 @@
-"""`reconciler pods`: which pods were moved, from where, when and why."""
+"""`reconciler pods`: which pods were moved, or are to be moved, when and why."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from jobs import options
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
-from jobs.runtime.settings_source import SettingsSource, settings_to_show
+from jobs.runtime.outside import examined
+from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
 from reconciler.features.pods.kept import KeptInCluster, KeptPods
 from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.report import PodsReport, as_text
+from reconciler.features.pods.tonight import as_text as tonight_as_text
+from reconciler.features.pods.tonight import tonight
 from reconciler.model.errors import Rejected
 from reconciler.model.limits import count_of, is_object_name, quoted
 from reconciler.model.moments import shifted
+
+SINCE = timedelta(hours=24)
+"""How far back the command looks by default."""
 
 BROKEN = 1
 """The exit code if a line could not be read."""
@@ -31,11 +37,15 @@ BROKEN = 1
     "-A", "--all-namespaces", "everywhere", is_flag=True, help="The pods of all namespaces, as without -n."
 )
 @click.option(
+    "--tonight",
+    "ahead",
+    is_flag=True,
+    help="The pods that drains are to move until 8:00 of the next day, in the time zone of the settings.",
+)
+@click.option(
     "--since",
     type=options.DURATION,
-    default="24h",
-    show_default=True,
-    help="Only pods that were moved in this time, such as 2d.",
+    help="Only pods that were moved in this time, such as 2d.  [default: 24h]",
 )
 @click.option(
     "--history",
@@ -51,7 +61,8 @@ BROKEN = 1
 def pods(
     namespace: str | None,
     everywhere: bool,
-    since: timedelta,
+    ahead: bool,
+    since: timedelta | None,
     files: tuple[Path, ...],
     config: SettingsSource | None,
     target: Target,
@@ -59,14 +70,20 @@ def pods(
 ) -> int:
     """Print which pods were moved: from where, when, and why.
 
-    It reads what serve and sweep keep in the cluster, or the lines of files.
+    It reads what serve and sweep keep in the cluster, or the lines of files. With --tonight, it prints which
+    pods are to be moved, and what keeps those that can't move: a look at the cluster, as `plan`.
     """
     if everywhere and namespace is not None:
         raise click.UsageError("-n names one namespace, and -A means all of them; leave one of them out")
     if namespace is not None and not is_object_name(namespace):
         raise click.BadParameter(f"{quoted(namespace)} is no name of a namespace", param_hint="-n")
+    if ahead and (files or since is not None):
+        back = "--history" if files else "--since"
+        raise click.UsageError(f"--tonight looks ahead, and {back} looks back; leave one of them out")
     now = datetime.now(UTC)
-    begin = shifted(now, -since)
+    if ahead:
+        return _tonight(namespace, settings_to_show(config, target, now), target, output)
+    begin = shifted(now, -(since if since is not None else SINCE))
     if files:
         lines = PodLines(begin, namespace)
         for path in files:
@@ -91,6 +108,17 @@ def pods(
     echo_lines(policy.first_lines(output))
     document = policy.named_in(report.document)
     echo_document(document, output, partial(as_text, report, policy.settings.time_zone))
+    return policy.exit_code
+
+
+def _tonight(namespace: str | None, policy: SettingsInUse, target: Target, output: str) -> int:
+    settings = policy.settings
+    with connected(target) as connection:
+        found = examined(connection, target, settings, with_preview=True, also_pods=True, namespace=namespace)
+    report = tonight(found, namespace, settings)
+    echo_lines(policy.first_lines(output, found.plan.reconciler, found.plan.now))
+    document = policy.named_in(report.document)
+    echo_document(document, output, partial(tonight_as_text, report, settings.time_zone))
     return policy.exit_code
 
 

@@ -68,8 +68,10 @@ def test_a_line_that_cannot_be_read_is_counted_and_the_others_count(
         (["-n", "Shop!"], "is no name of a namespace"),
         (["--history", "/missing/file"], "No such file"),
         (["--since", "soon"], "--since"),
+        (["--tonight", "--since", "2d"], "--since looks back"),
+        (["--tonight", "--history", "file"], "--history looks back"),
     ],
-    ids=["two", "name", "file", "since"],
+    ids=["two", "name", "file", "since", "both ways", "ahead in a file"],
 )
 def test_a_mistake_is_named(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pods", *arguments]) != 0

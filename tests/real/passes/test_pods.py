@@ -1,12 +1,16 @@
-"""`reconciler pods`, typed by somebody whose pod runs elsewhere in the morning."""
+"""`reconciler pods`, typed by somebody whose pods drains move."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from reconciler.model.moments import to_text
+from tests.real.manifests.applying import applied, built
+from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import ENFORCE, Programs
 from tests.real.passes.scene import Scene
 
@@ -37,3 +41,25 @@ def test_what_a_sweep_has_moved_is_kept_in_the_cluster_and_in_the_file(
     assert pod["case"]
     assert f" {web} (ReplicaSet/" in text.out
     assert "no pod of other was moved since" in elsewhere.out
+
+
+def test_with_the_role_that_we_ship_a_person_sees_which_pods_move_tonight(
+    scene: Scene, programs: Programs
+) -> None:
+    node, quiet = scene.node(0), scene.node(1)
+    (web,) = scene.workload("web", node)
+    scene.workload("db", quiet)
+    soon = to_text(datetime.now(UTC) + timedelta(hours=1))
+    scene.annotate(node, "request", json.dumps({"kind": "Reboot", "notBefore": soon}))
+    (role,) = built("report")
+    with applied(scene.controlplane, "report"), account(scene, role["metadata"]["name"]) as kubeconfig:
+        done = once_permitted(
+            lambda: programs.run(
+                *("pods", "-n", "default", "--tonight", "-o", "json", "--config", str(programs.config)),
+                kubeconfig=kubeconfig,
+            )
+        )
+
+    (pod,) = done.document["pods"]
+    assert (pod["pod"], pod["node"], pod["answer"]) == (f"default/{web}", node, "moves")
+    assert pod["why"] == f"Reboot at {soon}"
