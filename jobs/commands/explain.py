@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import click
 
@@ -14,13 +16,15 @@ from jobs.runtime.environment import Target, connected
 from jobs.runtime.looks import Shown, show
 from jobs.runtime.output import in_form, width
 from jobs.runtime.outside import examined
+from jobs.runtime.process import AskedPod, options_of_features, processes
 from jobs.runtime.settings_source import SettingsSource, settings_to_show
 from reconciler.calendar.values import near
 from reconciler.kubernetes.events import events_of_pod
 from reconciler.model.errors import ClusterError, Forbidden, NotFound
-from reconciler.model.explanation import Examination, NodeExplanation, SeenEvent
+from reconciler.model.explanation import Examination, KnownMove, NodeExplanation, SeenEvent
 from reconciler.model.limits import is_object_name, quoted
 from reconciler.model.problems import PODS
+from reconciler.model.values import replace
 from reconciler.passes.assess import assess
 from reconciler.report.explain import explain_node, explain_pod, find_pod, past_of
 from reconciler.report.explained import Explanation, as_text
@@ -34,6 +38,7 @@ from reconciler.settings.schema import Settings
 @options.namespace
 @options.output
 @options.watch
+@options_of_features("explain")
 def command(
     name: str,
     config: SettingsSource | None,
@@ -41,31 +46,26 @@ def command(
     namespace: str | None,
     output: str,
     every: timedelta | None,
+    given: Mapping[str, Any],
 ) -> int:
     """Print what happens to one node or pod, why, and who can change it.
 
     Of a node: how much time is left, what blocks it, a command for each remedy, and what happens if nobody
-    acts; -o wide also has each check. A pod is NAMESPACE/POD, or a name with -n. The end of a node's name is
-    enough if one node has it, such as 000001. It only reads the cluster.
+    acts; -o wide also has each check. A pod is NAMESPACE/POD, or a name with -n; of one that is gone, it
+    prints how it was moved, and what runs instead. The end of a node's name is enough if one node has it,
+    such as 000001. It only reads the cluster.
     """
     if namespace is not None:
         if "/" in name and name.partition("/")[0] != namespace:
             raise click.UsageError(f"{name} names another namespace than -n {namespace}")
         name = name if "/" in name else f"{namespace}/{name}"
-    return explain(name, config, target, output=output, every=every)
-
-
-def explain(
-    name: str, config: SettingsSource | None, target: Target, *, output: str, every: timedelta | None
-) -> int:
-    """Print the explanation, again after each pause of `every` (None: once); the cluster is only read.
-
-    Raises NotFound for a name that does not exist.
-    """
+    of_pods = [key for key, value in given.items() if value]
+    if of_pods and "/" not in name:
+        raise click.UsageError(f"--{of_pods[0]} is about a pod; write NAMESPACE/POD, or name it with -n")
 
     def look() -> Shown:
         policy = settings_to_show(config, target, datetime.now(UTC))
-        explanation = _explained(name, policy.settings, target)
+        explanation = _explained(name, policy.settings, target, given)
         if explanation.pod is None and explanation.past is not None and every is not None:
             # A watch ends with what it watches.
             raise NotFound(f"{name}: there is no such pod", status=404)
@@ -79,7 +79,7 @@ def explain(
     return show(look, every)
 
 
-def _explained(name: str, settings: Settings, target: Target) -> Explanation:
+def _explained(name: str, settings: Settings, target: Target, given: Mapping[str, Any]) -> Explanation:
     namespace, slash, pod_name = name.rpartition("/")
     if slash and not (is_object_name(namespace) and is_object_name(pod_name)):
         raise NotFound(f"{quoted(name)} is no pod; write NAMESPACE/POD", status=404)
@@ -97,17 +97,27 @@ def _explained(name: str, settings: Settings, target: Target) -> Explanation:
             events = events_of_pod(connection, namespace, pod_name)
         except ClusterError as error:
             unseen = error.because
+        moves: list[KnownMove] = []
+        unread: list[str] = []
+        asked = AskedPod(connection, target, namespace, pod_name, given)
+        for of_pod in (process.moves for process in processes() if process.moves):
+            found, problems = of_pod(asked)
+            moves += found
+            unread += problems
+        moves.sort(key=lambda move: move.at, reverse=True)
 
     snapshot = examination.snapshot
     past = past_of(examination, namespace, pod_name, events, unseen)
+    past = replace(past, moves=tuple(moves), unread=tuple(unread))
     pod = find_pod(snapshot, namespace, pod_name)
     if pod is not None:
         of_node = _node(pod.node, examination, settings) if pod.node else None
         return Explanation(examination.plan, of_node, explain_pod(pod, of_node, snapshot), past)
-    if past.events or past.successors:
+    if past.events or past.successors or past.moves:
         return Explanation(examination.plan, None, past=past)
     known = [each.name for pods in snapshot.pods.values() for each in pods if each.namespace == namespace]
-    raise NotFound(f"{name}: there is no such pod{near(pod_name, sorted(known))}", status=404)
+    message = f"{name}: there is no such pod{near(pod_name, sorted(known))}"
+    raise NotFound(". ".join((message, *unread)), status=404)
 
 
 def _node(name: str, examination: Examination, settings: Settings) -> NodeExplanation | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reconciler.model import snapshot
     from reconciler.model.drains import DrainOrder, DrainProgress, Eviction
     from reconciler.model.ended_case import EndedCase
+    from reconciler.model.explanation import KnownMove
     from reconciler.model.findings import KnownFindings
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
@@ -395,6 +396,16 @@ class ReportForm(Struct, frozen=True):
     media_type: str
 
 
+class AskedPod(Struct, frozen=True):
+    """A pod of which a person asks what became of it, with the cluster, and the options of features."""
+
+    connection: Connection
+    target: Target
+    namespace: str
+    name: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Process(Struct, frozen=True):
     """What a feature gives to a process.
 
@@ -408,7 +419,9 @@ class Process(Struct, frozen=True):
     written. `by_hand` writes the Events of a person's commands. `findings` returns what is known of what
     would keep nodes from a drain, read at once on a connection, or else in a thread of its own. `forms` are
     those of a report, by the value of `--output`, `notes` what a report says besides. `config_maps` are those
-    that it makes in our namespace.
+    that it makes in our namespace. `moves` returns what it keeps of how a pod was moved, also one that is
+    gone, and sentences about what it could not read; it raises `click.ClickException` for an option that
+    can't be followed.
     """
 
     options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
@@ -423,6 +436,7 @@ class Process(Struct, frozen=True):
     forms: Mapping[str, ReportForm] = field(default_factory=dict)
     notes: Callable[[Reported], tuple[str, ...]] | None = None
     config_maps: tuple[str, ...] = ()
+    moves: Callable[[AskedPod], tuple[Sequence[KnownMove], Sequence[str]]] | None = None
     families: tuple[Family, ...] = ()
 
 

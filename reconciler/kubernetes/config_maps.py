@@ -44,6 +44,17 @@ class _ConfigMap(msgspec.Struct):
     binaryData: dict[str, str] | None = None
 
 
+def unreadable(namespace: str, name: str, why: object, then: str) -> str:
+    """Return in words that what we keep in a ConfigMap of ours can't be read, and how to end that.
+
+    `then` says what follows once it is deleted.
+    """
+    return (
+        f"configmap/{namespace}/{name} can't be read: {why}; delete it, and {then}: "
+        f"kubectl delete -n {namespace} configmap {name}"
+    )
+
+
 class HeldSettings(Struct, frozen=True):
     """Settings in the `key` of a ConfigMap; `str` of it is where they are, for messages.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.drains import Blocker
 from reconciler.model.plan import NodePlan, Plan, PodVerdict, Preview
@@ -124,12 +126,21 @@ class SeenEvent(Struct, frozen=True):
         return pod == self.name or (self.kind != "Node" and pod.startswith(f"{self.name}-"))
 
 
+class KnownMove(Struct, frozen=True):
+    """That a pod of a name was moved `at` a moment (UTC), and how, in words; `fields` say it for programs."""
+
+    at: datetime
+    words: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
 class PodPast(Struct, frozen=True):
     """What is known of why a pod was moved.
 
     `events` are those about it, and those of this program about its owner, the newest first. `successors` are
     pods of the same owner that run now, as `namespace/name`, with their nodes. `drained` are the nodes that
     are in maintenance, with the begin and the end of their drains (UTC). `unseen` is why the Events could
+    not be read. `moves` are what features keep of it, the newest first, and `unread` says what of that could
     not be read.
     """
 
@@ -138,6 +149,8 @@ class PodPast(Struct, frozen=True):
     successors: tuple[tuple[str, str], ...] = ()
     drained: tuple[tuple[str, datetime, datetime | None], ...] = ()
     unseen: str = ""
+    moves: tuple[KnownMove, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 class PodExplanation(Struct, frozen=True):

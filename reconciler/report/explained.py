@@ -89,13 +89,14 @@ class Explanation(Struct, frozen=True):
 
 
 keys(SeenEvent, "at reason message kind name ours")
-keys(PodPast, "pod events unseen?")
+keys(PodPast, "pod events unseen? unread")
 
 
 def _past(past: PodPast) -> Document:
     successors = [{"pod": pod, "node": node or None} for pod, node in past.successors]
     drained = [{"node": node, "since": since, "done": done} for node, since, done in past.drained]
-    document: Document = {**plain(past), "successors": successors, "drained": plain(drained)}
+    moves = [dict(move.fields) for move in past.moves]
+    document: Document = {**plain(past), "moves": moves, "successors": successors, "drained": plain(drained)}
     return document
 
 
@@ -321,17 +322,27 @@ def _event_rows(events: Iterable[SeenEvent], now: datetime) -> Iterator[Row]:
         yield "moved" if event.ours else "event", said
 
 
+def _move_rows(past: PodPast, now: datetime) -> Iterator[Row]:
+    """Yield how it was moved: as features have kept it, else as the Events of this program say."""
+    for move in past.moves[:_LEAST]:
+        yield "moved", f"{time_left(move.at, now)}, at {to_text(move.at)}: {move.words}"
+    yield from more(past.moves, _LEAST)
+    if not past.moves:
+        yield from _event_rows([event for event in past.events if event.ours], now)
+
+
 def _past_lines(past: PodPast, now: datetime) -> Iterator[str]:
     yield f"{past.pod}: there is no such pod now"
-    rows = list(_event_rows(past.events, now))
-    if past.unseen:
+    rows = [*_move_rows(past, now), *(("unknown", sentence) for sentence in past.unread)]
+    rows += _event_rows([event for event in past.events if not event.ours], now)
+    if not past.moves and past.unseen:
         rows.append(("unknown", f"the Events of its namespace could not be read: {past.unseen}"))
-    elif not past.events:
+    elif not past.moves and not past.events:
         rows.append(("moved", "no Event says why. The API server keeps Events for an hour by default"))
     if past.successors:
         most = first_of([f"{pod} on {node}" if node else pod for pod, node in past.successors], _LEAST)
         rows.append(("instead", f"its owner runs {most}"))
-    if not any(event.ours for event in past.events):
+    if not past.moves and not any(event.ours for event in past.events):
         for node, since, done in past.drained[:_LEAST]:
             ended = f", ended {moment_value(done)}" if done is not None else ""
             rows.append(("drained", f"{node}: the drain began {moment_value(since)}{ended}"))
@@ -360,8 +371,7 @@ def _pod_lines(explained: PodExplanation, past: PodPast | None, plan: Plan, *, w
     for label, text in _pod_rows(explained, plan, wide=wide):
         yield row(label, text)
     # Of a pod that is there, only what this program did to it, or to one of its name.
-    ours = [event for event in past.events if event.ours] if past is not None else []
-    yield from (row(label, text) for label, text in _event_rows(ours, plan.now))
+    yield from (row(label, text) for label, text in (_move_rows(past, plan.now) if past is not None else ()))
 
 
 def _pod_rows(explained: PodExplanation, plan: Plan, *, wide: bool) -> Iterator[Row]:

@@ -15,11 +15,13 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
-from reconciler.features.pods.kept import KeptInCluster, KeptPods
+from reconciler.features.pods import NAME
+from reconciler.features.pods.kept import BEGINS, KeptInCluster, KeptPods
 from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.report import PodsReport, as_text
 from reconciler.features.pods.tonight import as_text as tonight_as_text
 from reconciler.features.pods.tonight import tonight
+from reconciler.kubernetes.config_maps import unreadable
 from reconciler.model.errors import Rejected
 from reconciler.model.limits import count_of, is_object_name, quoted
 from reconciler.model.moments import shifted
@@ -129,6 +131,4 @@ def _kept(target: Target, namespace: str | None) -> tuple[str, KeptPods | None]:
         try:
             return f"the ConfigMap {place.name}", place.read()
         except ValueError as error:
-            raise Rejected(
-                f"the ConfigMap {place.name} can't be read: {error}; delete it, the reconciler begins another"
-            ) from error
+            raise Rejected(unreadable(target.namespace, NAME, error, BEGINS)) from error

@@ -29,6 +29,9 @@ LARGEST_LINES = 8 << 20
 LINES, WHOLE_FROM = "lines", "wholeFrom"
 """The keys of the ConfigMap."""
 
+BEGINS = "the pods that are moved from then on are kept"
+"""What follows once a ConfigMap that can't be read is deleted."""
+
 _PATIENCE = 10.0
 """Seconds for one request. No pass waits for it."""
 

@@ -21,18 +21,21 @@ MOST = 20_000
 
 
 class PodLines:
-    """The pods of some files that were moved since a moment (aware); `namespace` None means all.
+    """The pods of some files that were moved since a moment (aware).
+
+    They are those of a namespace (None: of all), with a `name` those of this one.
 
     `left_out` counts those that are not kept, because there are too many, and `broken` the lines about pods
     that can't be read.
     """
 
-    def __init__(self, since: datetime, namespace: str | None) -> None:
+    def __init__(self, since: datetime, namespace: str | None, name: str | None = None) -> None:
         """Begin without pods."""
         self._since = since
-        # Most lines are about other namespaces, and need no parser.
-        self._needle = f'"{namespace}/'.encode() if namespace is not None else b""
-        self._namespace = namespace
+        # Most lines are about other pods, and need no parser.
+        whole = f'{name}"' if name is not None else ""
+        self._needle = f'"{namespace}/{whole}'.encode() if namespace is not None else b""
+        self._namespace, self._pod = namespace, f"{namespace}/{name}" if name is not None else None
         self._same: dict[str, str] = {}
         self._pods: list[MovedPod] = []
         self.left_out = self.broken = 0
@@ -68,7 +71,8 @@ class PodLines:
         except (ValueError, msgspec.DecodeError):
             self.broken += 1
             return
-        if pod.at >= self._since and self._namespace in (None, pod.namespace):
+        chosen = self._namespace in (None, pod.namespace) and self._pod in (None, pod.pod)
+        if pod.at >= self._since and chosen:
             self._pods.append(pod)
             if len(self._pods) >= 2 * MOST:
                 self._cut(MOST)

@@ -1,17 +1,21 @@
-"""Tells of each pod that a drain moves, and lets the cluster keep it."""
+"""Tells of each pod that a drain moves, lets the cluster keep it, and says it again to who asks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from jobs.runtime.log_line import write_events
-from jobs.runtime.process import Companion, Leading, Observer, Process, Surroundings
+from jobs.runtime.process import AskedPod, Companion, Leading, Observer, Process, Surroundings
 from reconciler.features.pods import EVICTED, NAME
 
 if TYPE_CHECKING:
     from reconciler.features.pods.keeper import Keeper
     from reconciler.model.drains import DrainOrder, Eviction
+    from reconciler.model.explanation import KnownMove
 
 
 class _Telling(Companion):
@@ -53,9 +57,32 @@ class _Log(Observer):
             write_events(event, fields)
 
 
+_HISTORY = click.option(
+    "--history",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of a pod: read a file of --history, or a log of serve, for how it was moved, and not what the "
+    "cluster keeps. May be repeated.",
+)
+
+
+def _moves(asked: AskedPod) -> tuple[Sequence[KnownMove], Sequence[str]]:
+    from reconciler.features.pods.asked import moves_in_cluster, moves_in_files
+
+    files = asked.given.get("history", ())
+    return moves_in_files(asked, files) if files else moves_in_cluster(asked)
+
+
 def _observer(around: Surroundings, _: Observer) -> Observer | None:
     # What other commands print is for people.
     return _Log() if around.command == "serve" else None
 
 
-PROCESS = Process(companion=_Telling, observer=_observer, config_maps=(NAME,))
+PROCESS = Process(
+    options={"explain": (_HISTORY,)},
+    companion=_Telling,
+    observer=_observer,
+    config_maps=(NAME,),
+    moves=_moves,
+)

@@ -68,14 +68,18 @@ def _lines(report: PodsReport) -> Iterator[str]:
         yield ""
     for pod in rows:
         name = pod.pod.partition("/")[2] if report.namespace is not None else pod.pod
-        done = "deleted" if pod.deleted else "evicted"
-        why = f": {pod.why}" if pod.why else ""
         owner = f" ({pod.owner})" if pod.owner else ""
-        refused = [f"{refused.by} had refused it {_times(refused.times)}" for refused in pod.refused]
-        yield "; ".join([f"{to_text(pod.at)} {name}{owner} {done} from {pod.node}{why}", *refused])
+        yield f"{to_text(pod.at)} {name}{owner} {how(pod)}"
     hidden = count - len(rows)
     if hidden:
         yield f"and {hidden:,} more, which are older; --output json has {len(report.pods):,}"
+
+
+def how(pod: MovedPod) -> str:
+    """Return what was done to a pod, from which node, why, and what had refused it before."""
+    done, why = "deleted" if pod.deleted else "evicted", f": {pod.why}" if pod.why else ""
+    refused = [f"{refused.by} had refused it {_times(refused.times)}" for refused in pod.refused]
+    return "; ".join([f"{done} from {pod.node}{why}", *refused])
 
 
 def _times(count: int) -> str:

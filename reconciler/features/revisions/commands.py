@@ -23,7 +23,7 @@ from reconciler.features.revisions.changes import changed_keys, in_words, unifie
 from reconciler.features.revisions.client import RevisionStore, write_text
 from reconciler.features.revisions.revisions import LARGEST, Kept, Revision
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings
+from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings, unreadable
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import short_hash
 from reconciler.model.errors import SettingsError
@@ -255,12 +255,8 @@ def _read(connection: Connection, target: Target, config: SettingsSource | None)
     try:
         kept = RevisionStore(connection, target.namespace, lambda: None).load()
     except ValueError as error:
-        place = f"configmap/{target.namespace}/{KEPT_IN}"
-        unreadable = (
-            f"{place}: the revisions can't be read: {error}; delete it, and the next revision is kept: "
-            f"kubectl delete -n {target.namespace} configmap {KEPT_IN}"
-        )
-        raise SettingsError((unreadable,)) from error
+        why = unreadable(target.namespace, KEPT_IN, error, "the next revision is kept")
+        raise SettingsError((why,)) from error
     if isinstance(config, Path):
         return _judged(Seen(kept, str(config), content=content_of(config)))
     held = (

@@ -30,6 +30,7 @@ def test_what_a_sweep_has_moved_is_kept_in_the_cluster_and_in_the_file(
     of_cluster = programs.run("pods", "-n", "default", "--config", str(programs.config), "-o", "json")
     of_file = programs.run("pods", "-A", "--history", str(history), "-o", "json")
     text = programs.run("pods", "-n", "default", "--config", str(programs.config))
+    gone = programs.run("explain", f"default/{web}", "--config", str(programs.config))
     elsewhere = programs.run("pods", "-n", "other", "--config", str(programs.config))
 
     (pod,) = of_cluster.document["pods"]
@@ -40,6 +41,7 @@ def test_what_a_sweep_has_moved_is_kept_in_the_cluster_and_in_the_file(
     assert lines[0]["event"] == "evicted"
     assert pod["case"]
     assert f" {web} (ReplicaSet/" in text.out
+    assert f": evicted from {node}: Reboot without a date (ReplicaSet/web-" in gone.out
     assert "no pod of other was moved since" in elsewhere.out
 
 

@@ -1,0 +1,49 @@
+"""How one pod was moved, for who asks what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from jobs.runtime.process import AskedPod
+from reconciler.features.pods import NAME
+from reconciler.features.pods.kept import BEGINS, KeptInCluster
+from reconciler.features.pods.lines import PodLines
+from reconciler.features.pods.moved import MovedPod, to_fields
+from reconciler.features.pods.report import how
+from reconciler.kubernetes.config_maps import unreadable
+from reconciler.model.errors import ClusterError
+from reconciler.model.explanation import KnownMove
+from reconciler.model.limits import EARLIEST, count_of
+from reconciler.model.moments import to_text
+
+Answer = tuple[Sequence[KnownMove], Sequence[str]]
+"""How it was moved, and sentences about what could not be read."""
+
+
+def moves_in_files(asked: AskedPod, files: Iterable[Path]) -> Answer:
+    """Return what the lines of files say of the pod; raises `click.FileError`."""
+    lines = PodLines(EARLIEST, asked.namespace, asked.name)
+    for path in files:
+        lines.read(path)
+    broken = [f"{count_of(lines.broken, 'line')} about the pod can't be read"] if lines.broken else []
+    return [_known(pod) for pod in lines.pods], broken
+
+
+def moves_in_cluster(asked: AskedPod) -> Answer:
+    """Return what the cluster keeps of the pod."""
+    place = KeptInCluster(asked.connection, asked.target.namespace)
+    try:
+        kept = place.read()
+    except ClusterError as error:
+        return (), [f"the ConfigMap {place.name} could not be read: {error.because}"]
+    except ValueError as error:
+        return (), [unreadable(asked.target.namespace, NAME, error, BEGINS)]
+    pods = kept.pods if kept is not None else ()
+    return [_known(pod) for pod in pods if pod.pod == f"{asked.namespace}/{asked.name}"], ()
+
+
+def _known(pod: MovedPod) -> KnownMove:
+    owner = f" ({pod.owner})" if pod.owner else ""
+    case = f"; the case of its node began at {to_text(pod.case)}" if pod.case is not None else ""
+    return KnownMove(pod.at, f"{how(pod)}{owner}{case}", to_fields(pod))
