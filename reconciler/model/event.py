@@ -12,9 +12,6 @@ from enum import StrEnum
 REQUEST = "request"
 """The source of requests in an annotation."""
 
-AWS = "aws"
-"""The source of EC2's scheduled events. Karpenter on AWS reads the same events."""
-
 
 class Kind(StrEnum):
     """What the platform does to the VM."""

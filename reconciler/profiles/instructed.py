@@ -20,8 +20,9 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.record import CaseRecord
 from reconciler.model.schedule import Exemption, StartTimes
 from reconciler.model.values import replace
-from reconciler.settings.draining import AksRemediator, Coexist
+from reconciler.settings.draining import AksRemediator
 from reconciler.settings.policies import EventPolicy
+from reconciler.settings.schema import Settings
 from reconciler.starts.times import NEAR
 
 
@@ -77,18 +78,18 @@ def instructed(judged: JudgedEvent, policy: EventPolicy | None, said: Said) -> J
 AUTOSCALER_DELETES = f"the cluster autoscaler is deleting the node (taint {AUTOSCALER_TAINT})"
 
 
-def others_at_work(judged: JudgedEvent, node: Node, coexist: Coexist, upgrade: str) -> tuple[str, ...]:
+def others_at_work(judged: JudgedEvent, node: Node, settings: Settings, upgrade: str) -> tuple[str, ...]:
     """Return in words what other tools do with the node, which the drain for this event leaves to them.
 
     `upgrade` is what AKS upgrades that concerns the node, empty if nothing.
     """
-    leave = coexist.aks_remediator is AksRemediator.LEAVE
+    leave = settings.coexist.aks_remediator is AksRemediator.LEAVE
     work = {
         upgrade: bool(upgrade),
         AUTOSCALER_DELETES: node.has_taint(AUTOSCALER_TAINT),
         "AKS's remediator is working on the node (coexist.aksRemediator is Leave)": leave
         and bool(node.remediator_taint),
-        f"Karpenter is replacing the node (taint {DISRUPTED_TAINT})": coexist.karpenter.replaces(
+        f"Karpenter is replacing the node (taint {DISRUPTED_TAINT})": settings.waits_for_karpenter(
             judged.event, node
         ),
     }

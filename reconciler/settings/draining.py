@@ -9,7 +9,7 @@ from pydantic import Field
 
 from reconciler.calendar.values import Limit
 from reconciler.model.drains import MAY_BE_DENIED, Behavior
-from reconciler.model.event import AWS, REQUEST, Kind, MaintenanceEvent
+from reconciler.model.event import Kind, MaintenanceEvent
 from reconciler.model.node import Node
 from reconciler.model.record import KnownEvent
 from reconciler.model.selector import EVERYTHING
@@ -198,31 +198,13 @@ class Karpenter(Section):
 
     leave: tuple[Kind, ...] | None = Field(
         default=None,
-        description="Kinds that are left to Karpenter on its nodes for good. Default: none, but what `aws` "
-        "reports waits on nodes that Karpenter has begun to replace, until the latest start.",
+        description="Kinds that are left to Karpenter on its nodes for good. Default: none, but events that "
+        "Karpenter reads itself wait on nodes that it has begun to replace, until the latest start.",
     )
 
     def leaves(self, event: MaintenanceEvent | KnownEvent, node: Node) -> bool:
         """Whether an event of this node is left to Karpenter for good."""
         return self.leave is not None and node.is_karpenter and event.kind in self.leave
-
-    def replaces(self, event: MaintenanceEvent, node: Node) -> bool:
-        """Whether Karpenter has begun to replace the node, and so handles this event.
-
-        By default, these are the scheduled events of EC2 (karpenter-provider-aws,
-        pkg/controllers/nodeclaim/instancestatus). It does not know the requests in our own annotation. A node
-        that is cordoned is in a maintenance that began before, such as ours, and Karpenter taints it too when
-        we delete its NodeClaim.
-        """
-        of_ec2 = AWS in event.sources and REQUEST not in event.sources
-        begun = node.is_karpenter and node.is_disrupted and not node.unschedulable
-        return self.leave is None and of_ec2 and begun
-
-    def __str__(self) -> str:
-        """Return in words what is left to Karpenter."""
-        if self.leave is None:
-            return "events of EC2 on nodes that it replaces, until their latest start"
-        return ", ".join(self.leave) or "nothing"
 
 
 class Coexist(Section):

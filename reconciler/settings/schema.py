@@ -21,11 +21,11 @@ from reconciler.calendar.windows import Calendar, NotAllowed, Window
 from reconciler.model import limits
 from reconciler.model.content import CalendarPlace, CalendarText, SettingsVersion
 from reconciler.model.drains import HeldPods
-from reconciler.model.event import Kind
+from reconciler.model.event import REQUEST, Kind, MaintenanceEvent
 from reconciler.model.grants import Grants
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
 from reconciler.model.messages import MessageReceiver
-from reconciler.model.node import HOSTED_LABEL
+from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Text, Zone
@@ -232,9 +232,14 @@ NO_PROFILES = Profiles()
 
 
 class SourceSection(FeatureSection[T], frozen=True, kw_only=True):
-    """A section below `sources` that a source brings in the list SECTIONS of its module."""
+    """A section below `sources` that a source brings in the list SECTIONS of its module.
+
+    Its key is the name of the source. `karpenter_reads` says in words which events of it Karpenter reads
+    itself and acts on, such as `events of EC2`; empty if none.
+    """
 
     below: str = "sources"
+    karpenter_reads: str = ""
 
 
 class PolicyWords(Struct, frozen=True):
@@ -478,6 +483,29 @@ class Settings(Section):
         """Return whether such a node is managed: selected, without the ignore label, and not AKS's own."""
         ignored = labels.get(self.keys.names.ignore) == "true" or HOSTED_LABEL in labels
         return self.in_fleet(labels) and not ignored
+
+    @cached_property
+    def _read_by_karpenter(self) -> Mapping[str, str]:
+        parts = (part for part in self.of_features if isinstance(part, SourceSection))
+        return {part.key: part.karpenter_reads for part in parts if part.karpenter_reads}
+
+    def waits_for_karpenter(self, event: MaintenanceEvent, node: Node) -> bool:
+        """Whether Karpenter has begun to replace the node, and so handles this event.
+
+        It does not know the requests in our own annotation. A node that is cordoned is in a maintenance that
+        began before, such as ours, and Karpenter taints it too when we delete its NodeClaim.
+        """
+        begun = node.is_karpenter and node.is_disrupted and not node.unschedulable
+        known = REQUEST not in event.sources and not self._read_by_karpenter.keys().isdisjoint(event.sources)
+        return self.coexist.karpenter.leave is None and begun and known
+
+    @property
+    def left_to_karpenter(self) -> str:
+        """What is left to Karpenter, in words."""
+        leave, known = self.coexist.karpenter.leave, self._read_by_karpenter.values()
+        if leave is None and known:
+            return f"{', '.join(known)} on nodes that it replaces, until their latest start"
+        return ", ".join(leave or ()) or "nothing"
 
     def policies(self, labels: Mapping[str, str]) -> NodePolicies:
         """Return what each event means on a node with these labels.

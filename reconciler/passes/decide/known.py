@@ -200,14 +200,14 @@ def _instructed(facts: NodeFacts, context: PassContext) -> NodeFacts:
     """Return the node with what people say, and with its starts that wait for them or for other tools."""
     node, keys, now = facts.read, context.keys, context.now
     instructions = instructions_of(node, keys.prefix, now, context.snapshot.ledger.holds)
-    coexist, upgrade = context.settings.coexist, upgrade_on(node, context.upgraded)
+    settings, upgrade = context.settings, upgrade_on(node, context.upgraded)
     said = Said(instructions, facts.case, node, now, keys)
     judged = tuple(
         instructed(event, facts.policies[event.event.kind, event.event.condition], said)
         for event in facts.judged
     )
     judged = tuple(
-        beside_others(event, others_at_work(event, node, coexist, upgrade), now) for event in judged
+        beside_others(event, others_at_work(event, node, settings, upgrade), now) for event in judged
     )
     return replace(facts, judged=judged, instructions=instructions)
 

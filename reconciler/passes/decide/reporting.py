@@ -191,7 +191,7 @@ def notes(
         notes.append(f"AKS's remediator-config can't be read: {remediator.problem}")
     karpenter = count(lambda node: node.is_karpenter)
     if karpenter:
-        left = f"left to it: {coexist.karpenter} (coexist.karpenter.leave)"
+        left = f"left to it: {settings.left_to_karpenter} (coexist.karpenter.leave)"
         notes.append(f"Karpenter manages {count_of(karpenter, 'node')}; {left}")
     return tuple(notes)
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from pydantic import Field, model_validator
 
 from reconciler.model import limits
-from reconciler.model.event import AWS, Initiator, Kind, PlatformPlan, Reading, Signal, Status
+from reconciler.model.event import Initiator, Kind, PlatformPlan, Reading, Signal, Status
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.polling import Listing
@@ -54,14 +54,18 @@ class AwsSource(Section):
         return self
 
 
+SOURCE = "aws"
+
 SECTION: SourceSection[AwsSource] = SourceSection(
-    key="aws", type=AwsSource, default=AwsSource(), description="Scheduled events of EC2. See docs/aws.md."
+    key=SOURCE,
+    type=AwsSource,
+    default=AwsSource(),
+    description="Scheduled events of EC2. See docs/aws.md.",
+    # karpenter-provider-aws, pkg/controllers/nodeclaim/instancestatus
+    karpenter_reads="events of EC2",
 )
 
 SECTIONS = (SECTION,)
-
-
-SOURCE = AWS
 
 CODES: Mapping[str, Kind] = {
     # The instance restarts; its disks stay.

@@ -667,8 +667,9 @@ def test_the_remediator_and_karpenter_are_reported_once_for_the_cluster() -> Non
         "AKS's remediator is active: it drains for Redeploy and Preempt by default, drains for Freeze too, "
         "and has tainted 1 node (coexist.aksRemediator: Share)"
     )
-    left = "events of EC2 on nodes that it replaces, until their latest start (coexist.karpenter.leave)"
-    assert planned(seen).notes == (remediator, f"Karpenter manages 1 node; left to it: {left}")
+    left = "Preempt, Terminate (coexist.karpenter.leave)"
+    chosen = builders.settings("coexist: {karpenter: {leave: [Preempt, Terminate]}}")
+    assert planned(seen, chosen).notes == (remediator, f"Karpenter manages 1 node; left to it: {left}")
 
 
 def test_a_label_of_ours_without_a_record_is_taken_away() -> None:

@@ -16,8 +16,6 @@ from reconciler.model.holds import NODE_WRITABLE
 from reconciler.model.node import AUTOSCALER_TAINT, REMEDIATOR_TAINT, Node, Taint
 from reconciler.model.schedule import CaseForecast, CaseSchedule
 from reconciler.model.values import replace
-from reconciler.profiles.instructed import others_at_work
-from reconciler.settings.draining import Coexist, Karpenter
 from reconciler.starts.answer import as_decided
 from tests.laws.histories import History, by_hand
 from tests.laws.hits import Hits
@@ -27,7 +25,6 @@ from tests.support.searching import examples
 from tests.support.worlds import world_of
 
 ONE = "budget: {maxUnavailable: 1}"
-KARPENTERS = node("a", labels={"karpenter.sh/nodepool": "np"}, taints=("karpenter.sh/disrupted",))
 DAYS = 24 * 60
 
 
@@ -139,49 +136,6 @@ def test_the_plan_knows_that_another_tool_has_the_node_and_the_drain_waits_until
     history.wait(timedelta.resolution)
     history.until_still()
     assert history.cluster.nodes["a"].unschedulable
-
-
-@pytest.mark.parametrize(("source", "waits"), [("aws", True), ("request", False)])
-def test_an_event_of_ec2_waits_for_karpenter_that_replaces_the_node_until_its_latest_start(
-    source: str, waits: bool
-) -> None:
-    def starts(after: float, on: Node = KARPENTERS) -> bool:
-        given = {"a": builders.reported(builders.signal(source=source, not_before=NOW + minutes(after)))}
-        plan = plan_of(builders.planned(builders.snapshot(on, node("b"), readings=given)))
-        kept = [hold.reason for hold in plan.holds if hold.code == "leftToUs"]
-        because = "Karpenter is replacing the node (taint karpenter.sh/disrupted)"
-        assert kept == ([] if plan.drain_begins else [because])
-        return plan.drain_begins
-
-    assert starts(60) is not waits
-    assert starts(15)
-    # It is in a maintenance that began before, which may be why Karpenter replaces it.
-    assert starts(60, replace(KARPENTERS, unschedulable=True))
-    assert starts(60, replace(KARPENTERS, labels={}))
-    assert starts(60, replace(KARPENTERS, taints=()))
-
-
-def test_an_event_that_a_person_requests_too_does_not_wait_for_karpenter() -> None:
-    event = builders.judged(builders.event(sources=("aws", "request")))
-
-    assert others_at_work(event, KARPENTERS, Coexist(), "") == ()
-
-
-@pytest.mark.parametrize("key", ["karpenter.sh/disrupted", "karpenter.sh/disruption"])
-def test_both_taints_of_karpenter_count(key: str) -> None:
-    event = builders.judged(builders.event(sources=("aws",)))
-
-    assert others_at_work(event, tainted(KARPENTERS, key), Coexist(), "") != ()
-
-
-@pytest.mark.parametrize("leave", [(), (Kind.REBOOT,)])
-def test_with_a_list_of_kinds_nothing_waits_for_karpenter(leave: tuple[Kind, ...]) -> None:
-    coexist, event = (
-        Coexist(karpenter=Karpenter(leave=leave)),
-        builders.judged(builders.event(sources=("aws",))),
-    )
-
-    assert others_at_work(event, KARPENTERS, coexist, "") == ()
 
 
 def test_a_plan_for_days_is_over_with_the_last_of_them() -> None:
