@@ -1,8 +1,9 @@
 """READ FIRST: one whole pass.
 
-It begins with a look at the cluster, `outside.reader.look()`: `kubernetes/reader.py` has the plain way, which
-is enough to understand a pass, and `kubernetes/scale/cluster.py` that for thousands of nodes. Both give the
-same.
+Start at `_decided`, which reads, then `_planned`, which decides; `run_pass` acts, and repeats for nodes that
+others have changed meanwhile. Reading begins with a look at the cluster, `outside.reader.look()`:
+`kubernetes/reader.py` has the plain way, which is enough to understand a pass, and
+`kubernetes/scale/cluster.py` that for thousands of nodes. Both give the same.
 """
 
 from __future__ import annotations

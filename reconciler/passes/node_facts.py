@@ -130,9 +130,9 @@ class FeatureStep(Struct, frozen=True):
 
 
 DEFAULT = "default"
-"""The profile that a pass decides for, for every node, because the settings can't name others yet.
+"""The profile for the events of the platform, which every node has.
 
-A record may contain more profiles. A pass keeps their data and their claims, and runs none of their steps.
+A record may contain more profiles, such as those of workflows, which a feature runs before this one.
 """
 
 

@@ -1,1 +1,1 @@
-"""The interpreter of profiles, with the case, the budget and the schedule."""
+"""The state machine of profiles, its checks and triggers, and how the settings judge an event."""
