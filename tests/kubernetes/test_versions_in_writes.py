@@ -12,8 +12,8 @@ ALLOWED = {
     "reconciler/kubernetes/turns.py": 1,
     # From where a watch goes on.
     "reconciler/kubernetes/watching.py": 1,
-    # Lines of moved pods are added to those that were read, and one process at a time writes them.
-    "reconciler/features/pods/kept.py": 1,
+    # Lines are added to those that were read, and one process at a time writes them.
+    "reconciler/kubernetes/kept_lines.py": 1,
     # In place of all that is expected, for a server that compares in another way.
     "reconciler/kubernetes/json_patch.py": 1,
 }

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from jobs.runtime.process import AskedPod
 from reconciler.features.pods import NAME
-from reconciler.features.pods.kept import BEGINS, KeptInCluster
+from reconciler.features.pods.kept import BEGINS, MOVED_PODS
 from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.moved import MovedPod, to_fields
 from reconciler.features.pods.report import how
 from reconciler.kubernetes.config_maps import unreadable
+from reconciler.kubernetes.kept_lines import KeptInCluster
 from reconciler.model.errors import ClusterError
 from reconciler.model.explanation import KnownMove
 from reconciler.model.limits import EARLIEST, count_of
@@ -32,14 +33,14 @@ def moves_in_files(asked: AskedPod, files: Iterable[Path]) -> Answer:
 
 def moves_in_cluster(asked: AskedPod) -> Answer:
     """Return what the cluster keeps of the pod."""
-    place = KeptInCluster(asked.connection, asked.target.namespace)
+    place = KeptInCluster(MOVED_PODS, asked.connection, asked.target.namespace)
     try:
         kept = place.read()
     except ClusterError as error:
         return (), [f"the ConfigMap {place.name} could not be read: {error.because}"]
     except ValueError as error:
         return (), [unreadable(asked.target.namespace, NAME, error, BEGINS)]
-    pods = kept.pods if kept is not None else ()
+    pods = kept.lines if kept is not None else ()
     return [_known(pod) for pod in pods if pod.pod == f"{asked.namespace}/{asked.name}"], ()
 
 

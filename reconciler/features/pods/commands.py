@@ -16,12 +16,14 @@ from jobs.runtime.output import echo, echo_document
 from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
 from reconciler.features.pods import NAME
-from reconciler.features.pods.kept import BEGINS, KeptInCluster, KeptPods
+from reconciler.features.pods.kept import BEGINS, MOVED_PODS
 from reconciler.features.pods.lines import PodLines
+from reconciler.features.pods.moved import MovedPod
 from reconciler.features.pods.report import PodsReport, as_text
 from reconciler.features.pods.tonight import as_text as tonight_as_text
 from reconciler.features.pods.tonight import tonight
 from reconciler.kubernetes.config_maps import unreadable
+from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
 from reconciler.model.errors import Rejected
 from reconciler.model.limits import count_of, is_object_name, quoted
 from reconciler.model.moments import shifted
@@ -102,7 +104,7 @@ def pods(
     if kept is None:
         why = "no pod was moved yet, `pods.keep` is 0s, or the reconciler is in another namespace"
         echo(f"{source} does not exist: {why}", err=True)
-    known = kept.pods if kept is not None else ()
+    known = kept.lines if kept is not None else ()
     chosen = tuple(
         pod for pod in known if pod.at >= begin and (namespace is None or pod.namespace == namespace)
     )
@@ -124,10 +126,10 @@ def _tonight(namespace: str | None, policy: SettingsInUse, target: Target, outpu
     return policy.exit_code
 
 
-def _kept(target: Target, namespace: str | None) -> tuple[str, KeptPods | None]:
+def _kept(target: Target, namespace: str | None) -> tuple[str, KeptLines[MovedPod] | None]:
     """Return what the cluster keeps, and what that is called; None if nothing is. Raises ClusterError."""
     with connected(target) as connection:
-        place = KeptInCluster(connection, target.namespace)
+        place = KeptInCluster(MOVED_PODS, connection, target.namespace)
         try:
             return f"the ConfigMap {place.name}", place.read()
         except ValueError as error:

@@ -13,7 +13,8 @@ from jobs.runtime.process import AskedPod, Companion, Leading, Observer, Process
 from reconciler.features.pods import EVICTED, NAME
 
 if TYPE_CHECKING:
-    from reconciler.features.pods.keeper import Keeper
+    from jobs.runtime.line_keeper import Keeper
+    from reconciler.features.pods.moved import MovedPod
     from reconciler.model.drains import DrainOrder, Eviction
     from reconciler.model.explanation import KnownMove
 
@@ -21,19 +22,25 @@ if TYPE_CHECKING:
 class _Telling(Companion):
     def __init__(self, leading: Leading) -> None:
         self._leading = leading
-        self._keeper: Keeper | None = None
+        self._keeper: Keeper[MovedPod, MovedPod] | None = None
 
     def drains(self) -> None:
         """Get ready to keep what is moved. A person who drains by hand has no lock, and keeps nothing."""
         leading, settings = self._leading, self._leading.settings
         if settings is None or self._keeper is not None:
             return
-        from reconciler.features.pods.keeper import Keeper
-        from reconciler.features.pods.kept import KeptInCluster
+        from jobs.runtime.line_keeper import Keeper
+        from reconciler.features.pods.kept import MOVED_PODS
         from reconciler.features.pods.settings import PODS
+        from reconciler.kubernetes.kept_lines import KeptInCluster
 
-        place = KeptInCluster(leading.connection, leading.target.namespace, leading.guard)
-        self._keeper = Keeper(place, leading.clock.now, lambda: PODS.of(settings()).keep)
+        place = KeptInCluster(MOVED_PODS, leading.connection, leading.target.namespace, leading.guard)
+        self._keeper = Keeper(
+            place,
+            leading.clock.now,
+            lambda: PODS.of(settings()).keep,
+            lambda kept, pods, since: kept.with_lines(MOVED_PODS, pods, since),
+        )
 
     def evicted(self, order: DrainOrder, eviction: Eviction) -> None:
         """Tell of a pod that was moved."""

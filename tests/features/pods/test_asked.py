@@ -12,8 +12,9 @@ import pytest
 
 from jobs.runtime.log_line import log_line
 from reconciler.features.pods import EVICTED, NAME
-from reconciler.features.pods.kept import KeptPods, packed
+from reconciler.features.pods.kept import MOVED_PODS
 from reconciler.features.pods.moved import MovedPod, to_fields
+from reconciler.kubernetes.kept_lines import KeptLines, packed
 from reconciler.model.drains import Refused
 from reconciler.model.values import replace
 from tests.jobs.stub_cluster import StubCluster, node, pod
@@ -61,7 +62,7 @@ def past(cluster: Cluster, capsys: pytest.CaptureFixture[str], *options: str) ->
 def test_a_pod_that_is_gone_says_how_it_was_moved_and_what_runs_instead(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cluster.kept = packed(KeptPods(NOW, (OLD, OTHER)))
+    cluster.kept = packed(MOVED_PODS, KeptLines(NOW, (OLD, OTHER)))
 
     assert past(cluster, capsys)["moves"] == [to_fields(OLD)]
     assert cluster.run("explain", "shop/web-5c84-old") == 0
