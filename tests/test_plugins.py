@@ -181,7 +181,7 @@ def test_what_is_installed_comes_after_the_programs_own_in_the_stages_that_it_ha
         pytest.param("", "it has RELIES_ON = None, and this program has 1", id="no version"),
         pytest.param("1 / 0", "it can't be loaded: ZeroDivisionError: division by zero", id="an exception"),
         pytest.param(
-            "from reconciler.profiles.plugins import check\ncheck('windowOpen')(print)\n",
+            "from reconciler.profiles.vocabulary import check\ncheck('windowOpen')(print)\n",
             "it can't be loaded: ValueError: windowOpen: two plugins have this name",
             id="a check of the program",
         ),

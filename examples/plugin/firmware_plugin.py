@@ -12,8 +12,8 @@ from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Source, SourceContext, Wants
-from reconciler.profiles.plugins import CheckResult, check, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, check, failed, passed
 from reconciler.settings.fields import Flag, Section
 from reconciler.settings.schema import Settings, SourceSection
 

@@ -21,7 +21,7 @@ from reconciler.model.tasks import Task
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView, covers
 from reconciler.profiles.endings import Ends
-from reconciler.profiles.plugins import CheckResult, passed
+from reconciler.profiles.vocabulary import CheckResult, passed
 from reconciler.settings.schema import Settings
 from reconciler.starts.answer import StartAnswer
 from reconciler.starts.budget import DisruptionBudget

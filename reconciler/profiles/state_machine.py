@@ -22,8 +22,8 @@ from reconciler.model.record import State
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
-from reconciler.profiles.plugins import Check, CheckType, Trigger
 from reconciler.profiles.situation import Effects, Situation, Work
+from reconciler.profiles.vocabulary import Check, CheckType, Trigger
 from reconciler.settings.profiles import ProfileSettings, StateSettings
 from reconciler.settings.yaml import read_yaml
 

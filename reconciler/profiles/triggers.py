@@ -14,8 +14,8 @@ from reconciler.model.plan import Notice, NoticeType, Verdict
 from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, KnownEvent, Uncordoned
 from reconciler.model.values import replace
 from reconciler.profiles.case import dismissed_words, known, newly_asking
-from reconciler.profiles.plugins import PLATFORM, Trigger, trigger
 from reconciler.profiles.situation import Effects, Offer, Request, Situation
+from reconciler.profiles.vocabulary import PLATFORM, Trigger, trigger
 
 
 @trigger("adopt")

@@ -41,8 +41,8 @@ from reconciler.model.node import Node
 from reconciler.model.plan import Hold, NodePlan, Verdict
 from reconciler.model.record import CaseRecord, Cordon, DrainRecord, State
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import CheckResult
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult
 from reconciler.report.document import node_report
 from reconciler.report.explain import who_ends
 from reconciler.report.kinds import hold_kinds

@@ -20,8 +20,8 @@ from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.parts import Parts, Sources
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.situation import Offer, Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed, unknown
 from reconciler.settings.schema import Settings
 from reconciler.starts.answer import wait_of_own_node
 from tests.support.builders import (

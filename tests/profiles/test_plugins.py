@@ -14,7 +14,10 @@ from reconciler.model.record import State
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.profiles.checks import CHECKS
-from reconciler.profiles.plugins import (
+from reconciler.profiles.situation import Effects, Situation
+from reconciler.profiles.state_machine import builtin, profile_of, walk
+from reconciler.profiles.triggers import TRIGGERS
+from reconciler.profiles.vocabulary import (
     Check,
     CheckResult,
     CheckType,
@@ -24,9 +27,6 @@ from reconciler.profiles.plugins import (
     import_plugins,
     passed,
 )
-from reconciler.profiles.situation import Effects, Situation
-from reconciler.profiles.state_machine import builtin, profile_of, walk
-from reconciler.profiles.triggers import TRIGGERS
 from reconciler.settings.profiles import ProfileSettings
 from tests.profiles.test_checks import ANSWERS
 from tests.profiles.test_triggers import EFFECTS

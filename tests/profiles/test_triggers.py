@@ -17,9 +17,9 @@ from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, Stat
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
 from reconciler.profiles.checks import CHECKS
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.settings.schema import Settings
 from tests.support.builders import NOW, event, judged, known, minutes, node, record, settings, situation
 from tests.support.cases import machine

@@ -14,9 +14,9 @@ from reconciler.model.expression import names, parse
 from reconciler.model.plan import CheckAnswer, Verdict
 from reconciler.model.record import State
 from reconciler.profiles.checks import CHECKS
-from reconciler.profiles.plugins import Check, CheckType, failed, passed
 from reconciler.profiles.state_machine import Profile, StateRules, Step, builtin, evaluate, supporters, walk
 from reconciler.profiles.triggers import TRIGGERS
+from reconciler.profiles.vocabulary import Check, CheckType, failed, passed
 from tests.support.builders import record, situation
 from tests.support.searching import examples
 

@@ -11,8 +11,8 @@ from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.instructed import Said, case_of
-from reconciler.profiles.plugins import CheckResult, check, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, check, failed, passed
 from reconciler.settings.policies import EventPolicy
 
 

@@ -46,8 +46,8 @@ from reconciler.model.values import replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature, Fleet, LabelsOf, Observed, Wants
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.settings.schema import Settings
 
 NAME = "esx"

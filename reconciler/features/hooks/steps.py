@@ -8,8 +8,8 @@ from reconciler.features.hooks.holding import HookCase, follows_drain, present_h
 from reconciler.features.hooks.hook import IN_RECORD
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.steps import HeldStep
-from reconciler.profiles.plugins import CheckResult, CheckType, check, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, CheckType, check, failed, passed
 
 
 def _hooks_done(name: str, step: HeldStep) -> CheckType:

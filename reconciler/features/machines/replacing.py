@@ -29,8 +29,8 @@ from reconciler.passes.decide.facts import pods_staying
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.profiles.case import waits
 from reconciler.profiles.endings import Means
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.situation import Offer, Request, Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed, unknown
 from reconciler.settings.policies import EventPolicy
 
 NAME = "machines"

@@ -27,8 +27,8 @@ from reconciler.model.leases import LeaseTake
 from reconciler.model.limits import without_markup
 from reconciler.model.plan import CheckAnswer
 from reconciler.model.problems import internal
-from reconciler.profiles.plugins import Check, Trigger, unknown
 from reconciler.profiles.state_machine import Profile, profile_of
+from reconciler.profiles.vocabulary import Check, Trigger, unknown
 from reconciler.settings.profiles import DEFAULT_PROFILE, SEPARATOR
 
 

@@ -29,7 +29,6 @@ from reconciler.model.plan import Hold, Notice, Verdict
 from reconciler.model.problems import internal
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import Trigger
 from reconciler.profiles.state_machine import (
     Answers,
     Profile,
@@ -39,6 +38,7 @@ from reconciler.profiles.state_machine import (
     first_open,
     verdicts_of,
 )
+from reconciler.profiles.vocabulary import Trigger
 
 CHANGED = "ChangedMaintenanceState"
 """The reason of maintenance-controller's Event about a step."""

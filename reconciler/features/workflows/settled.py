@@ -12,8 +12,8 @@ from reconciler.features.workflows.settings import PROFILES
 from reconciler.model.node import Node
 from reconciler.model.plan import Verdict
 from reconciler.model.record import State
-from reconciler.profiles.plugins import Check
 from reconciler.profiles.state_machine import Answers, StateRules, verdicts_of
+from reconciler.profiles.vocabulary import Check
 from reconciler.settings.schema import Settings
 
 

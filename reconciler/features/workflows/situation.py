@@ -22,8 +22,8 @@ from reconciler.model.node import Node
 from reconciler.model.problems import guarded
 from reconciler.model.record import Claim, Record, State, Unreadable
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import CheckType, Vocabulary
 from reconciler.profiles.situation import Situation, Work
+from reconciler.profiles.vocabulary import CheckType, Vocabulary
 
 Selected = Callable[[str], tuple[str, ...]]
 """Returns the profiles that the label of a node selects."""

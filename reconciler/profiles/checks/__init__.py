@@ -7,7 +7,7 @@ profile names, is in its `steps.py`.
 from __future__ import annotations
 
 from reconciler.plugins import load_installed, modules
-from reconciler.profiles.plugins import PLATFORM, Check, import_plugins
+from reconciler.profiles.vocabulary import PLATFORM, Check, import_plugins
 
 import_plugins(__name__, __path__)
 # Features hold steps by checks of their own.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from reconciler.model.plan import Verdict
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import CheckResult, check, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, check, failed, passed
 
 
 @check("offerDue", who="the owner of what the reason names: `reconciler explain {node}`")

@@ -6,8 +6,8 @@ from reconciler.model.holds import NOBODY
 from reconciler.model.node import MECHANIC_LABEL, Node
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent
-from reconciler.profiles.plugins import CheckResult, check, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, check, failed, passed
 from reconciler.settings.draining import Adoptable
 from reconciler.settings.schema import Settings
 

@@ -10,8 +10,8 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import upgrade_of
 from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.checks.people import starting
-from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, check, failed, passed, unknown
 from reconciler.settings.schema import Mode
 
 

@@ -10,8 +10,8 @@ from reconciler.model.plan import JudgedEvent
 from reconciler.model.reconciler import FIND
 from reconciler.profiles.checks.people import starting
 from reconciler.profiles.checks.platform import settles
-from reconciler.profiles.plugins import CheckResult, check, failed, passed, unknown
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, check, failed, passed, unknown
 from reconciler.settings.schema import Mode
 
 

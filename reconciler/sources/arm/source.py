@@ -32,8 +32,8 @@ from reconciler.model.tasks import Clients
 from reconciler.passes.plugin import SourceContext
 from reconciler.passes.polled import PolledSource, with_settings
 from reconciler.profiles.endings import why_not_asked
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.settings.fields import Duration, Flag, Section
 from reconciler.settings.foreign import has_key, value_of
 from reconciler.settings.mistakes import Mistake, Mistakes

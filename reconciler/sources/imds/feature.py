@@ -25,8 +25,8 @@ from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.plugin import Deciding, Feature
 from reconciler.profiles import case as cases
 from reconciler.profiles.endings import Means
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Offer, Request, Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.settings.policies import EventPolicy
 from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds.settings import ACKNOWLEDGES

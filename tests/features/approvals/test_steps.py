@@ -13,8 +13,8 @@ from reconciler.model.plan import Opening
 from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.parts import Parts, Sources
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from tests.support.builders import NOW, PREFIX, ask, event, judged, known, minutes, node, read_of, situation
 
 

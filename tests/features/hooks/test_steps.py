@@ -15,8 +15,8 @@ from reconciler.model.values import replace
 from reconciler.passes.observe import wanted
 from reconciler.passes.parts import Parts, Sources
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.report.explain import who_ends
 from tests.support.builders import NOW, PREFIX, ask, event, judged, minutes, node, read_of, record, situation
 

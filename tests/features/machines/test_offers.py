@@ -14,9 +14,9 @@ from reconciler.model.machine import AKS, OPENSHIFT, Machine, Pool, Remove, Scal
 from reconciler.model.plan import Verdict
 from reconciler.model.record import Asked, CaseRecord, DrainRecord, State
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
 from reconciler.profiles.situation import Situation, Work
 from reconciler.profiles.triggers import TRIGGERS
+from reconciler.profiles.vocabulary import CheckResult, failed, passed, unknown
 from reconciler.settings.schema import Settings
 from tests.support import builders
 from tests.support.builders import NOW, event, judged, minutes, record, settings

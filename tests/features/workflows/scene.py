@@ -13,7 +13,7 @@ from reconciler.features.workflows.situation import Fleet, Member, WorkflowSitua
 from reconciler.model.node import Node
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import CheckResult
+from reconciler.profiles.vocabulary import CheckResult
 from tests.support.builders import NOW, node
 
 PROFILE = "os"

@@ -34,7 +34,7 @@ from reconciler.model.pod import Placement, Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Requirement
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.vocabulary import CheckResult, failed, passed, unknown
 from reconciler.settings.schema import Settings
 from tests.features.workflows.scene import ask, at, config, given, member
 from tests.support.builders import (

@@ -13,8 +13,8 @@ from reconciler.model.plan import JudgedEvent, Verdict
 from reconciler.model.record import Asked, DrainRecord
 from reconciler.model.values import replace
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.settings.schema import Settings
 from reconciler.sources.arm.source import SELF_SERVICE, PerformMaintenance
 from tests.support.builders import NOW, event, judged, minutes, situation

@@ -7,8 +7,8 @@ import pytest
 from reconciler.model.plan import Verdict
 from reconciler.model.record import CaseRecord, DrainRecord
 from reconciler.model.values import replace
-from reconciler.profiles.plugins import CheckResult, failed, passed
 from reconciler.profiles.situation import Situation
+from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.sources.imds.feature import NAME, OFFER, Acknowledgement
 from tests.support.builders import NOW, record, situation
 from tests.support.cases import acknowledged

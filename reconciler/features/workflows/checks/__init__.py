@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconciler.features.workflows.situation import WORKFLOWS
-from reconciler.profiles.plugins import import_plugins
+from reconciler.profiles.vocabulary import import_plugins
 
 import_plugins(__name__, __path__)
 

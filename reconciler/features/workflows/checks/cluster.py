@@ -31,7 +31,7 @@ from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.plan import Verdict
 from reconciler.profiles.checks.starts import budget_left
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.vocabulary import CheckResult, failed, passed, unknown
 
 
 @check_type(

@@ -30,7 +30,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.record import State
 from reconciler.model.selector import Operator, Requirement
 from reconciler.model.steps import holders_of
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.vocabulary import CheckResult, failed, passed, unknown
 
 _OPERATOR = "whoever runs the hypervisor operator: `kubectl get hypervisors.kvm.cloud.sap {node} -o yaml`"
 

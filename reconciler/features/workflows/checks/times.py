@@ -18,7 +18,7 @@ from reconciler.features.workflows.check_types import (
 from reconciler.features.workflows.situation import WorkflowSituation, check_type
 from reconciler.model.holds import NOBODY, SETTINGS
 from reconciler.model.moments import shifted, to_text
-from reconciler.profiles.plugins import CheckResult, failed, passed, unknown
+from reconciler.profiles.vocabulary import CheckResult, failed, passed, unknown
 
 _AFTER = timedelta(microseconds=1)
 
