@@ -36,6 +36,9 @@ _OF_THE_CORE: Mapping[str, Command] = MappingProxyType(
         "completion": Command(
             SET_UP, "Print what completes commands in bash, zsh, fish or kubectl.", "completion bash"
         ),
+        "defer": Command(
+            ACT, "Put the drain of nodes off until a moment, or an earlier deadline.", "defer NODE --until 4h"
+        ),
         "demo": Command(SET_UP, "Play a day of a simulated AKS cluster in seconds.", "demo"),
         "drain": Command(
             ACT,
@@ -48,12 +51,19 @@ _OF_THE_CORE: Mapping[str, Command] = MappingProxyType(
             "explain NODE",
             "Why is a node not drained?",
         ),
+        "hold": Command(
+            ACT,
+            "Hold nodes: no drain of them begins, not even at a deadline.",
+            "hold --all --now",
+            "Stop all drains now:",
+        ),
         "release": Command(
             ACT, "Uncordon nodes, and remove the reconciler's labels and annotations.", "release NODE"
         ),
         "report": Command(
             SEE, "Print what a pass would do and why. It only reads the cluster.", "report --only held"
         ),
+        "resume": Command(ACT, "End the hold and the deferral of nodes, whoever gave them.", "resume --all"),
         "schema": Command(SET_UP, "Print the JSON Schema of the settings file, for editors.", "schema"),
         "serve": Command(SET_UP, "Run passes until stopped, for a Deployment.", "serve --config FILE"),
         "sweep": Command(SET_UP, "Run one pass over all nodes, for a CronJob.", "sweep --config FILE"),
@@ -84,6 +94,19 @@ _SYNONYMS = {
     "validate": "check-config FILE",
     "lint": "check-config FILE",
     "run": "serve --config FILE",
+    "pause": "hold --all --now",
+    "stop": "hold --all --now",
+    "disable": "hold --all --now",
+    "freeze": "hold --all",
+    "block": "hold --all",
+    "unhold": "resume --all",
+    "unpause": "resume --all",
+    "unfreeze": "resume --all",
+    "continue": "resume --all",
+    "enable": "resume --all",
+    "delay": "defer NODE --until 4h",
+    "snooze": "defer NODE --until 4h",
+    "postpone": "defer NODE --until 4h",
 }
 
 SMALL = ("completion", "schema")

@@ -115,9 +115,9 @@ def _which(nodes: tuple[str, ...], selector: LabelSelector | None, everything: b
 def command(which: _Which, reset: bool, dry_run: bool, prefix: str | None, target: Target) -> int:
     """Uncordon nodes, and remove the reconciler's labels and annotations.
 
-    Holds, deferrals, approvals and requests stay, named with the command that ends them. A cordon of someone
-    else stays. If the event still exists, the next pass drains the node again: set `mode: Finish` first, or
-    label the node.
+    What people have said of nodes, such as holds and requests, stays, named with the command that ends it. A
+    cordon of someone else stays. If the event still exists, the next pass drains the node again: set
+    `mode: Finish` first, or label the node.
     """
     return release(which, target, reset=reset, prefix=prefix, dry_run=dry_run)
 

@@ -58,8 +58,8 @@ RESTORED_FOR = 3600.0
 
 RESTORED = (
     "somebody restored a backup of the cluster within the last hour: the API server's versions went back."
-    " All nodes were read again. What was written since the backup is lost, also cordons, records, holds and"
-    " approvals. Give holds and approvals again, and restart the other controllers"
+    " All nodes were read again. What was written since the backup is lost, also cordons, records and what"
+    " people have said of nodes, such as holds. Say it again, and restart the other controllers"
 )
 
 

@@ -241,7 +241,7 @@ def why_not(error: ClusterError) -> str:
     if isinstance(error, Conflict):
         return f"{error}; run the command again"
     if error.needs:
-        return f"needs {error.needs}; ask an administrator of the cluster (docs/approvals.md)"
+        return f"needs {error.needs}; ask an administrator of the cluster (docs/instructions.md)"
     return str(error)
 
 

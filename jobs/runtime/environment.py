@@ -95,7 +95,9 @@ def _with_remedy(error: ClusterError, place: str) -> str:
             f"the cluster types: `kubectl apply -k k8s/report` and `{bind}`"
         )
     else:
-        remedy = f"Ask an administrator of the cluster for the permission {error.needs} (docs/approvals.md)"
+        remedy = (
+            f"Ask an administrator of the cluster for the permission {error.needs} (docs/instructions.md)"
+        )
     return f"you may not {error.needs}{who}. {remedy}. {details}: {error}"
 
 

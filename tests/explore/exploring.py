@@ -8,14 +8,21 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
 
 from tests.explore import events, faults, hands, outside
 from tests.explore.choices import SETTINGS, WAITS, draw, is_good
 from tests.explore.history import MOVES, Broken, History, Step
 from tests.explore.play import Play
 
-FAMILIES = (events, faults, hands, outside)
-"""The modules whose import registers the moves."""
+_OF_FEATURES = sorted((Path(__file__).parents[1] / "features").glob("*/moves.py"))
+
+FAMILIES = (
+    *(events, faults, hands, outside),
+    *(import_module(f"tests.features.{path.parent.name}.moves") for path in _OF_FEATURES),
+)
+"""The modules whose import registers the moves: those of features stand beside their tests."""
 
 _DAY = timedelta(days=1)
 

@@ -6,15 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.features.approvals.instruct import (
-    InstructionResult,
-    approved,
-    deferred,
-    held,
-    resumed,
-    resumed_with_many,
-    stopped,
-)
 from reconciler.model.errors import ClusterError, RecordUnreadable, Rejected, TooManyRequests
 from reconciler.model.instructions import ALL, Deferral, PersonHold, Word, pool_scope
 from reconciler.model.keys import DEFAULT_PREFIX
@@ -22,6 +13,7 @@ from reconciler.model.limits import EARLIEST
 from reconciler.model.node import AUTOSCALER_TAINT, MECHANIC_LABEL, REMEDIATOR_TAINT, Taint
 from reconciler.model.pod import DO_NOT_DISRUPT, ON_COMPLETION, SAFE_TO_EVICT, Pod
 from reconciler.model.values import replace
+from reconciler.passes.instruct import InstructionResult, deferred, held, resumed, resumed_with_many, stopped
 from reconciler.simulation.api import Call
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.cluster import SimulatedCluster
@@ -186,17 +178,18 @@ def _second(play: Play) -> datetime:
     return play.now.replace(microsecond=0)
 
 
-def _word(play: Play, minutes: str, scope: str = "") -> Word:
+def word(play: Play, minutes: str, scope: str = "") -> Word:
+    """Return the word of a person, which ends after so many minutes, if any."""
     until = _second(play) + timedelta(minutes=int(minutes)) if minutes else None
     return Word("anna@desk", _second(play), until, "explored", scope)
 
 
 def _hold(play: Play, value: str, scope: str = "") -> PersonHold:
     stops, _, minutes = value.rpartition("for ") if "for " in value else (value, "", "")
-    return PersonHold(_word(play, minutes, scope), stops="now" in stops)
+    return PersonHold(word(play, minutes, scope), stops="now" in stops)
 
 
-def _write(play: Play, said: InstructionResult) -> None:
+def write(play: Play, said: InstructionResult) -> None:
     """Annotate the node, as the command does."""
     if said.write is not None:
         for key, text in said.write.annotations.items():
@@ -207,13 +200,13 @@ def _write(play: Play, said: InstructionResult) -> None:
 def hold(play: Play, name: str, value: str) -> None:
     """Hold a node."""
     node = play.cluster.nodes[name]
-    _write(play, held(node, _hold(play, value), DEFAULT_PREFIX, _second(play)))
+    write(play, held(node, _hold(play, value), DEFAULT_PREFIX, _second(play)))
 
 
 @move("people", 5)
 def resume(play: Play, name: str, _: str) -> None:
     """End the hold and the deferral of a node."""
-    _write(play, resumed(play.cluster.nodes[name], DEFAULT_PREFIX, _second(play), "alice@laptop"))
+    write(play, resumed(play.cluster.nodes[name], DEFAULT_PREFIX, _second(play), "alice@laptop"))
 
 
 @move(
@@ -226,7 +219,7 @@ def hold_many(play: Play, _: str, value: str) -> None:
     others = tuple(one for one in play.cluster.ledger.holds if one.word.scope != hold.word.scope)
     play.cluster.ledger = replace(play.cluster.ledger, holds=(*others, hold))
     for node in list(play.cluster.nodes.values()) if hold.stops else ():
-        _write(play, stopped(node, hold, DEFAULT_PREFIX))
+        write(play, stopped(node, hold, DEFAULT_PREFIX))
     play.wake()
 
 
@@ -237,7 +230,7 @@ def resume_many(play: Play, _: str, value: str) -> None:
     left = tuple(one for one in play.cluster.ledger.holds if one.word.scope != scope)
     play.cluster.ledger = replace(play.cluster.ledger, holds=left)
     for node in list(play.cluster.nodes.values()):
-        _write(play, resumed_with_many(node, DEFAULT_PREFIX, _second(play), "alice@laptop", scope))
+        write(play, resumed_with_many(node, DEFAULT_PREFIX, _second(play), "alice@laptop", scope))
     play.wake()
 
 
@@ -245,28 +238,7 @@ def resume_many(play: Play, _: str, value: str) -> None:
 def defer(play: Play, name: str, value: str) -> None:
     """Defer the drain of a node."""
     node = play.cluster.nodes[name]
-    _write(play, deferred(node, Deferral(_word(play, value)), DEFAULT_PREFIX, _second(play)))
-
-
-@move("people", 5, values=("", "10", "recorded"))
-def approve(play: Play, name: str, value: str) -> None:
-    """Approve what waits for it on a node; with a number, for so many minutes.
-
-    `recorded` does so without the settings: what the last pass recorded is approved.
-    """
-    if value == "recorded":
-        node, word = play.cluster.nodes[name], _word(play, "")
-        _write(play, approved(node, None, word, DEFAULT_PREFIX, known=False))
-        return
-    plan = next((one for one in play.looked().nodes if one.node == name), None)
-    node = play.cluster.nodes[name]
-    _write(play, approved(node, plan, _word(play, value), DEFAULT_PREFIX))
-
-
-@move("people", 1)
-def approval_withdrawn(play: Play, name: str, _: str) -> None:
-    """Withdraw the approval of a node."""
-    play.cluster.annotate(name, f"{KEYS.prefix}/approved", None)
+    write(play, deferred(node, Deferral(word(play, value)), DEFAULT_PREFIX, _second(play)))
 
 
 @move("people", 1, values=("hold", "defer", "approved"))

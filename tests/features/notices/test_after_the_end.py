@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.features.approvals.instruct import held, resumed
 from reconciler.features.notices import deliveries
 from reconciler.features.notices.deliveries import due_for
 from reconciler.features.notices.memory import SAID
@@ -22,6 +21,7 @@ from reconciler.model.instructions import PersonHold, Word
 from reconciler.model.moments import to_text
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
+from reconciler.passes.instruct import held, resumed
 from reconciler.simulation.api import Call
 from reconciler.simulation.workloads import BudgetSpec
 from tests.features.notices.following import Following, asking

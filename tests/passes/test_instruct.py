@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.approvals.instruct import resumed, resumed_with_many
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.record import State
+from reconciler.passes.instruct import resumed, resumed_with_many
 from tests.passes.decide.test_history import NOTHING, history, imds, play
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node, record
