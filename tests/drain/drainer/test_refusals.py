@@ -269,6 +269,8 @@ def test_a_webhook_cannot_put_off_the_next_try_for_long() -> None:
     Hook(scene, "kafka", TooManyRequests(KUBEVIRT, status=429, retry_after=10.0**9), until=60)
 
     assert Drive(scene).start("a").run(100)["a"].phase is Phase.DRAINED
+    pauses = [after - before for before, after in pairwise(_times(scene, "kafka"))]
+    assert max(pauses) < LIMITS.denied.last + timedelta(seconds=1)
 
 
 def test_a_retry_after_of_a_webhook_pauses_no_other_eviction() -> None:
