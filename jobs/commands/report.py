@@ -147,7 +147,7 @@ def _seen(
         reported = Reported(plan, settings, connection, target)
         notes = [note for process in processes() if process.notes for note in process.notes(reported)]
         # Such a form has no first line.
-        first = (policy.defaults,) if form is not None and policy.defaults else ()
+        first = (policy.instead,) if form is not None and policy.instead else ()
         plan = replace(plan, notes=(*first, *plan.notes, *notes))
         text = form.text_of(replace(reported, plan=plan)) if form is not None else ""
     check_nodes(limit.names, {node.name for node in examination.snapshot.nodes})

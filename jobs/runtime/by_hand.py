@@ -327,8 +327,9 @@ class EventsByHand:
 def prefix_in_use(given: str | None, connection: Connection, namespace: str) -> str:
     """Return the prefix that a person has given, or that of the settings that are installed in the cluster.
 
-    If there are none, or they may not be read, it is the default one, and a first line on stderr says so.
-    Raises SettingsError for settings that can't be used, and the errors of ClusterError.
+    If there are none, or they may not be read, it is the default one, and a first line on stderr says so. If
+    they can't be used, it is that of the last good ones, which is said there as well; without these, that
+    raises SettingsError. Raises the errors of ClusterError.
     """
     if given is not None:
         return given
@@ -344,7 +345,16 @@ def prefix_in_use(given: str | None, connection: Connection, namespace: str) -> 
     try:
         return parse_content(found.content, str(found), None, VariablesAsWritten(os.environ)).keys.prefix
     except SettingsError as error:
-        raise SettingsError((*error.mistakes, "or name the prefix of the keys with --prefix")) from error
+        from jobs.runtime.settings_source import last_good
+
+        try:
+            used = last_good(connection, namespace, None, found, error)
+        except SettingsError as neither:
+            raise SettingsError(
+                (*neither.mistakes, "or name the prefix of the keys with --prefix")
+            ) from error
+        echo(used.instead, err=True)
+        return used.settings.keys.prefix
 
 
 def objects_of_ours(connection: Connection, namespace: str) -> tuple[str, ...]:

@@ -406,6 +406,13 @@ class AskedPod(Struct, frozen=True):
     given: Mapping[str, Any] = field(default_factory=dict)
 
 
+class LastGood(Struct, frozen=True):
+    """The text of the settings that a pass has used last, and what it is called in a sentence."""
+
+    content: bytes
+    name: str
+
+
 class Process(Struct, frozen=True):
     """What a feature gives to a process.
 
@@ -421,7 +428,8 @@ class Process(Struct, frozen=True):
     those of a report, by the value of `--output`, `notes` what a report says besides. `config_maps` are those
     that it makes in our namespace. `moves` returns what it keeps of how a pod was moved, also one that is
     gone, and sentences about what it could not read; it raises `click.ClickException` for an option that
-    can't be followed.
+    can't be followed. `last_good` returns what it keeps in a namespace of the settings that a pass has used
+    last, or in words why there is nothing; it raises nothing.
     """
 
     options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
@@ -437,6 +445,7 @@ class Process(Struct, frozen=True):
     notes: Callable[[Reported], tuple[str, ...]] | None = None
     config_maps: tuple[str, ...] = ()
     moves: Callable[[AskedPod], tuple[Sequence[KnownMove], Sequence[str]]] | None = None
+    last_good: Callable[[Connection, str], LastGood | str] | None = None
     families: tuple[Family, ...] = ()
 
 

@@ -12,22 +12,26 @@ from enum import Enum, auto
 from pathlib import Path
 from textwrap import wrap
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, VariablesAsWritten, connected, itself
 from jobs.runtime.output import echo, for_programs, width
-from jobs.runtime.process import first, own_pod_events
+from jobs.runtime.process import LastGood, first, own_pod_events
+from reconciler.calendar.values import in_zone
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.cluster_name import name_cluster
+from reconciler.kubernetes.config_maps import HeldSettings, read_installed
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.reconcilers import read_rivals
-from reconciler.model.content import CalendarText, ConfigMapName, Holder
+from reconciler.model import limits
+from reconciler.model.content import CalendarText, ConfigMapName, Holder, short_hash
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.reconciler import Reconciler, running
 from reconciler.model.snapshot import Ledger
+from reconciler.report import safe
 from reconciler.report.acting import acting_lines, cluster_words
 from reconciler.report.lines import Line
 from reconciler.report.values import Document
@@ -159,11 +163,20 @@ class SettingsFile:
 SettingsSource = Path | ConfigMapName
 
 
+class RefusedSettings(Struct, frozen=True):
+    """A text of the settings that can't be used: where it is, its hash, and every mistake."""
+
+    source: str
+    hash: str
+    mistakes: tuple[str, ...]
+
+
 class SettingsInUse(Struct, frozen=True):
     """The settings that a command asks, and where they are from.
 
-    `defaults` is the first line of the output where they are the default settings, empty where they are not.
-    `cluster` and `context` name the cluster that was asked for them, empty if none was.
+    `defaults` says why they are the default settings, empty where they are not. `refused` is the newest text
+    where they are the last good ones, which a reconciler goes on with. `cluster` and `context` name the
+    cluster that was asked for them, empty if none was.
     """
 
     settings: Settings
@@ -171,6 +184,19 @@ class SettingsInUse(Struct, frozen=True):
     defaults: str = ""
     cluster: str = ""
     context: str = ""
+    refused: RefusedSettings | None = None
+
+    @property
+    def instead(self) -> str:
+        """The first line of the output where they are not the installed settings, else empty.
+
+        Its moments are UTC.
+        """
+        if self.refused is None:
+            return self.defaults
+        mistakes = self.refused.mistakes
+        more = f" (and {limits.count_of(len(mistakes) - 1, 'more mistake')})" if len(mistakes) > 1 else ""
+        return f"settings rejected: {limits.text(mistakes[0])}{more}; answers from {self.source}"
 
     @property
     def exit_code(self) -> int:
@@ -178,7 +204,7 @@ class SettingsInUse(Struct, frozen=True):
         return 2 if self.settings.rejected else 0
 
     def named_in(self, document: Mapping[str, object]) -> Document:
-        """Return the document with which settings these are, and why they are the default ones, or null."""
+        """Return the document with which settings these are, and why they are not the installed ones."""
         version = self.settings.version
         policy = {
             "source": self.source,
@@ -187,34 +213,43 @@ class SettingsInUse(Struct, frozen=True):
             "cluster": self.settings.cluster or self.cluster or None,
             "context": self.context or None,
         }
-        return {**document, "policy": policy, "defaultSettings": self.defaults or None}
+        refused = structs.asdict(self.refused) if self.refused is not None else None
+        return {
+            **document,
+            "policy": policy,
+            "defaultSettings": self.defaults or None,
+            "refusedSettings": refused,
+        }
 
     def first_lines(
         self, output: str = "text", reconciler: Reconciler | None = None, now: datetime | None = None
     ) -> tuple[Line, ...]:
         """Return what to print above a text for people, folded on a narrow terminal.
 
-        They are, in red, why the settings are default ones, and who acts on the nodes `now` (aware) in which
-        cluster; only the cluster, if that was not read. That nobody acts comes first. Of a document for
-        programs, only the line about the settings is returned, and stands beside it.
+        They are, in red, why the settings are not the installed ones, and who acts on the nodes `now` (aware)
+        in which cluster; only the cluster, if that was not read. That nobody acts comes first. Of a document
+        for programs, only the line about the settings is returned, and stands beside it.
         """
         if for_programs(output):
-            return (Line(self.defaults, beside=True),) if self.defaults else ()
+            return (Line(self.instead, beside=True),) if self.instead else ()
         columns, acts = width(output), tuple[Line, ...]()
-        parts = wrap(self.defaults, columns) if columns else [self.defaults] if self.defaults else []
-        defaults = tuple(Line(part, alarm=True) for part in parts)
+        text = in_zone(self.instead, self.settings.time_zone)
+        text = safe.markdown(text) if output == "markdown" else safe.line(text)
+        instead = tuple(
+            Line(part, alarm=True) for part in (wrap(text, columns) if columns else [text] * bool(text))
+        )
         if reconciler is not None and now is not None:
             acts = acting_lines(reconciler, now, self.settings.time_zone, columns)
         elif cluster := self.settings.cluster or self.cluster:
             acts = (Line(cluster_words(cluster, self.context)),)
-        return acts + defaults if any(line.alarm for line in acts) else defaults + acts
+        return acts + instead if any(line.alarm for line in acts) else instead + acts
 
 
 def settings_to_show(source: SettingsSource | None, target: Target, now: datetime) -> SettingsInUse:
     """Return the same as `settings_in_use` for a command that only shows what is announced.
 
-    Where the installed settings can't be used and no reconciler runs, which would go on with its last good
-    ones, they are the default ones: somebody has to see the nodes that nobody guards.
+    Where the installed settings can't be used, no last good ones are kept, and no reconciler runs, they are
+    the default ones: somebody has to see the nodes that nobody guards.
     """
     try:
         return settings_in_use(source, target, now)
@@ -237,13 +272,20 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
 
     Where none are installed, or they may not be read, the default settings apply, and the policy says so. In
     a namespace that a person has named, that is a mistake.
-    Settings that can't be used raise SettingsError with every mistake; ClusterError if the API server does
-    not answer or refuses us. `now` is aware.
+    Instead of installed settings that can't be used, also by the name of their ConfigMap, the last good ones
+    are returned. Without them, and for any other source, that raises SettingsError with every mistake;
+    ClusterError if the API server does not answer or refuses us. `now` is aware.
     """
     if source is not None:
-        return _named(source, target, now)
-    from reconciler.kubernetes.config_maps import read_installed
-
+        try:
+            return _named(source, target, now)
+        except SettingsError:
+            if not isinstance(source, ConfigMapName) or source.namespace != target.namespace:
+                raise
+            with connected(target) as connection:
+                installed = read_installed(connection, target.namespace)
+            if isinstance(installed, str) or installed.name != source:
+                raise
     with connected(target) as connection:
         installed = read_installed(connection, target.namespace)
         name_cluster(connection, "")
@@ -262,16 +304,39 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
                 remedy = f"a reconciler runs in the namespace {where}: {option}; else {remedy}"
             defaults = f"default settings: {installed}; {remedy}"
             return SettingsInUse(parse_settings("", ""), "default settings", defaults, cluster, context)
-    name = str(installed)
-    try:
-        settings = parse_content(installed.content, name, now, VariablesAsWritten(os.environ))
+        name = str(installed)
+        try:
+            settings = parse_content(installed.content, name, now, VariablesAsWritten(os.environ))
+        except SettingsError as error:
+            return last_good(connection, target.namespace, now, installed, error)
         return SettingsInUse(settings, name, "", cluster, context)
-    except SettingsError as error:
-        goes_on = (
-            "a reconciler that runs goes on with its last good settings: `reconciler page` shows what it "
-            "does; other commands take them with --config FILE"
-        )
-        raise SettingsError((*error.mistakes, goes_on)) from error
+
+
+def last_good(
+    connection: Connection, namespace: str, now: datetime | None, held: HeldSettings, error: SettingsError
+) -> SettingsInUse:
+    """Return the last good settings, as a feature keeps them, where those that are held have this `error`.
+
+    They are loaded `now` (aware; None: not known). Raises SettingsError with every mistake, and why there are
+    no last good ones.
+    """
+    find = first("last_good")
+    kept: LastGood | str = find(connection, namespace) if find is not None else ""
+    if isinstance(kept, LastGood):
+        try:
+            settings = parse_content(kept.content, kept.name, now, VariablesAsWritten(os.environ))
+        except SettingsError as also:
+            # Another version of this program may have used them.
+            kept = f"the last good ones can't be used either: {also.mistakes[0]}"
+        else:
+            refused = RefusedSettings(str(held), short_hash(held.content), error.mistakes)
+            cluster, context = connection.cluster, connection.origin.context
+            return SettingsInUse(settings, kept.name, "", cluster, context, refused)
+    goes_on = (
+        "a reconciler that runs goes on with its last good settings: `reconciler page` shows what it "
+        "does; other commands take them with --config FILE"
+    )
+    raise SettingsError((*error.mistakes, *([kept] if kept else []), goes_on)) from error
 
 
 def settings_from(source: SettingsSource, target: Target, now: datetime, *, acts: bool = False) -> Settings:

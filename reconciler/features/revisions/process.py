@@ -8,13 +8,14 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jobs.runtime.process import Companion, Leading, Process
+from jobs.runtime.process import Companion, LastGood, Leading, Process
 from reconciler.features.revisions import KEPT_IN
 
 if TYPE_CHECKING:
     from threading import Thread
 
     from reconciler.features.revisions.keeping import Used
+    from reconciler.kubernetes.connection import Connection
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Plan
     from reconciler.model.ports import Notifier
@@ -86,4 +87,28 @@ def _companion(leading: Leading) -> Companion | None:
     return _Keeping(leading) if leading.settings is not None and leading.goes_on else None
 
 
-PROCESS = Process(companion=_companion, config_maps=(KEPT_IN,))
+def _last_good(connection: Connection, namespace: str) -> LastGood | str:
+    from reconciler.features.revisions.client import RevisionStore
+    from reconciler.http.retrying import read_only
+    from reconciler.kubernetes.config_maps import unreadable
+    from reconciler.model.errors import ClusterError
+    from reconciler.model.moments import to_text
+
+    place = f"configmap/{namespace}/{KEPT_IN}"
+    try:
+        newest = RevisionStore(connection, namespace, read_only).load().newest
+    except ClusterError as error:
+        needs = f" (needs {error.needs})" if error.needs else ""
+        return f"{place} can't be read{needs}, so the last good ones are not known: {error}"
+    except ValueError as error:
+        return unreadable(namespace, KEPT_IN, error, "the next revision is kept")
+    if newest is None:
+        return f"no last good ones are kept in {place}"
+    name = f"revision {newest.number} of {to_text(newest.at)}"
+    try:
+        return LastGood(newest.content(), name)
+    except ValueError as error:
+        return f"the last good ones are {name}, and {error}"
+
+
+PROCESS = Process(companion=_companion, config_maps=(KEPT_IN,), last_good=_last_good)

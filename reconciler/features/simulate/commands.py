@@ -101,6 +101,8 @@ def simulate(
     sources = [policy] if against is None else [policy, settings_in_use(against, target, now)]
     named = []
     for source in sources:
+        if source is not policy and source.refused is not None:
+            echo(f"warning: {source.instead}", err=True)
         # What the calendars say now counts for the whole play.
         settings, notes = with_calendars(source.settings, target, now)
         for note in notes:

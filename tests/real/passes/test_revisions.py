@@ -24,6 +24,7 @@ from tests.support.controlplane.processes import wait_for
 pytestmark = pytest.mark.slow
 
 SYSTEM = "node-maintenance"
+POLICY = f"configmap/{SYSTEM}/maintenance-policy"
 FIRST = "mode: Enforce\nuncordon: {settle: 0s}\n"
 SECOND = f"{FIRST}nodeSelector: {{pool: none}}\nbudget: {{maxUnavailable: 2}}\n"
 
@@ -87,6 +88,10 @@ def test_what_was_used_is_listed_shown_and_compared_with_the_rights_of_the_manif
             with_refused = asked(programs, "diff", kubeconfig=reader)
             unknown = asked(programs, "show", "7", kubeconfig=reader)
             text = asked(programs, kubeconfig=reader)
+            windows = programs.run("windows", kubeconfig=reader)
+            report = programs.run("report", f"--config={POLICY}", "-o", "json", kubeconfig=reader).document
+            push(scene, programs, SECOND)
+            repaired = programs.run("windows", kubeconfig=reader)
 
     assert none.code == 0
     assert "there are no revisions yet" in none.out
@@ -104,6 +109,14 @@ def test_what_was_used_is_listed_shown_and_compared_with_the_rights_of_the_manif
     assert "+mode: Enforced" in with_refused.out.splitlines()
     assert (unknown.code, unknown.err) == (2, "there is no revision 7: revisions 1 to 2 can be named\n")
     assert "nodeSelector added, budget added; 0 nodes managed" in text.out
+    assert windows.code == repaired.code == 0
+    assert windows.out.startswith(
+        f"settings rejected: configmap/{SYSTEM}/maintenance-policy/maintenance.yaml:1:1"
+    )
+    assert "; answers from revision 2 of " in windows.out.splitlines()[0]
+    assert "settings rejected" not in repaired.out
+    assert "mode" in report["refusedSettings"]["mistakes"][0]
+    assert report["policy"]["hash"] == listed["hash"]
 
 
 def test_a_next_leader_adds_nothing_for_the_same_text_and_replaces_what_is_broken(
