@@ -14,6 +14,7 @@ from reconciler.model.problems import Unseen
 from reconciler.model.record import DrainRecord
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.values import replace
+from reconciler.profiles.checks import CHECKS
 from reconciler.report.document import Report, to_report
 from reconciler.settings.schema import Origin
 from tests.support import builders
@@ -23,6 +24,9 @@ SETTINGS = """
 windows: [{name: night, start: "22:00", end: "05:00"}]
 budget: {maxUnavailable: 2, perZone: 1}
 """
+OF_FEATURES = frozenset(name for name, check in CHECKS.items() if check.type.step or check.type.wait)
+"""The checks by which features hold a start or a step. Golden files leave them out."""
+
 OUTCOMES = (
     Outcome("late", "cordon", Result.DONE),
     Outcome("over", "uncordon", Result.LATER, "changed since it was seen"),

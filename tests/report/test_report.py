@@ -17,23 +17,21 @@ from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import PlanSettings, PodVerdict, Preview
 from reconciler.model.record import State
 from reconciler.model.values import replace
-from reconciler.profiles.checks import CHECKS
 from reconciler.report.columns import OF_THE_CORE, Column, columns, for_people
 from reconciler.report.document import Report, as_json, summed, to_report
 from reconciler.report.kinds import action_kinds
 from reconciler.report.text import as_markdown, as_text
-from tests.report.scene import plan, report
+from tests.report.scene import OF_FEATURES, plan, report
 from tests.support import builders
 from tests.support.golden import assert_as_in
 
 
 def _of_the_core() -> str:
-    """Return the report as JSON, without columns of features, and checks by which these hold a step."""
+    """Return the report as JSON, without columns and checks of features."""
     document = {**report().document, "program": "VERSION"}
-    of_core = [name for name, check in CHECKS.items() if check.type.step is None]
     nodes = [
         {column.key: node[column.key] for column in OF_THE_CORE}
-        | {"checks": [answer for answer in node["checks"] if answer["check"] in of_core]}
+        | {"checks": [answer for answer in node["checks"] if answer["check"] not in OF_FEATURES]}
         for node in document["nodes"]
     ]
     return as_json({**document, "nodes": nodes})

@@ -46,7 +46,7 @@ KNOWN: Mapping[str, Left] = {
     "features/machines": Left(words=6, pointers=7),
     "features/workflows": Left(words=1, tests=4, pointers=13),
     "features/publishing": Left(pointers=4),
-    "features/approvals": Left(pointers=8),
+    "features/approvals": Left(pointers=7),
     "features/calendars": Left(tests=2, pointers=2),
     "features/hooks": Left(pointers=13),
     "features/metrics": Left(tests=1, pointers=18),
