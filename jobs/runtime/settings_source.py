@@ -371,15 +371,18 @@ log = logging.getLogger(__name__)
 REJECTED = "SettingsRejected"
 """The reason of the Event, also in alerts of people."""
 
+ACCEPTED = "SettingsAccepted"
+"""The reason of the Event that ends it."""
+
 REPEAT = 3600.0
 """Seconds until the same warning is written again. An API server keeps an Event for an hour by default."""
 
 APART = 60.0
-"""Seconds between two Events, also if the file keeps changing or an Event can't be written."""
+"""Seconds between two Events of a reason, also if the file keeps changing or an Event can't be written."""
 
 
 class SettingsWarning:
-    """Writes one Event for each mistake, and repeats it while the mistake stays."""
+    """Writes one Event for each mistake, again while the mistake stays, and one when it is repaired."""
 
     def __init__(
         self, notify: Callable[[Notice], bool], monotonic: Callable[[], float] = time.monotonic
@@ -387,19 +390,27 @@ class SettingsWarning:
         """`notify` writes an Event, and returns whether it was written; `monotonic` is a clock in seconds."""
         self._notify, self._monotonic = notify, monotonic
         self._written = ""
-        self._tried: float | None = None
+        self._open = False
+        """Whether a warning may be there without the Event that it is over."""
+        self._tried: dict[str, float] = {}
+        """When an Event was tried last, by its reason."""
 
     def report(self, mistake: str) -> None:
-        """Write a warning if there is one to write; an empty text says that nothing is wrong."""
-        if not mistake:
-            self._written = ""
+        """Write the Event that there is to write; an empty text says that nothing is wrong."""
+        if not mistake and not self._open:
             return
-        now = self._monotonic()
-        wait = REPEAT if mistake == self._written else APART
-        if self._tried is not None and now - self._tried < wait:
+        notice = Notice(ACCEPTED, "the newest settings are in use again")
+        if mistake:
+            notice = Notice(REJECTED, mistake, NoticeType.WARNING)
+        now, tried = self._monotonic(), self._tried.get(notice.reason)
+        wait = REPEAT if mistake and mistake == self._written else APART
+        if tried is not None and now - tried < wait:
             return
-        self._tried = now
-        if self._notify(Notice(REJECTED, mistake, NoticeType.WARNING)):
+        self._tried[notice.reason] = now
+        written = self._notify(notice)
+        # A warning without an answer may come later.
+        self._open = bool(mistake) or not written
+        if written:
             self._written = mistake
 
 

@@ -357,3 +357,6 @@ def test_whatever_is_in_a_changed_settings_file_the_previous_ones_apply(
     fresh.rename(config)
     wait_for("the repair", lambda: "settings rejected" not in running.trouble())
     wait_for("its metric", lambda: counted.good)
+    wait_for("the Event that it is over", lambda: len(events()) == 2)
+    assert (events()[1]["reason"], events()[1]["type"]) == ("SettingsAccepted", "Normal")
+    assert events()[1]["involvedObject"] == OUR_POD

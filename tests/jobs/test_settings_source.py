@@ -312,6 +312,9 @@ def test_a_config_map_that_is_swapped_is_loaded_without_a_gap(tmp_path: Path, cl
     assert file.settings.mode is Mode.FINISH
 
 
+OVER = "the newest settings are in use again"
+
+
 class Events:
     """Takes notices, or fails to write them; and the clock."""
 
@@ -321,7 +324,9 @@ class Events:
         self.now = 0.0
 
     def notify(self, notice: Notice) -> bool:
-        assert (notice.reason, notice.type) == ("SettingsRejected", NoticeType.WARNING)
+        rejected = notice.reason == "SettingsRejected"
+        assert rejected or (notice.reason, notice.message) == ("SettingsAccepted", OVER)
+        assert notice.type is (NoticeType.WARNING if rejected else NoticeType.NORMAL)
         self.tried.append(notice.message)
         return self.works
 
@@ -368,14 +373,38 @@ def test_a_file_that_keeps_breaking_costs_one_event_a_minute(
     assert len(events.tried) == 10
 
 
-def test_a_repaired_file_ends_it_and_the_same_mistake_later_is_news(
+def test_a_file_that_breaks_and_is_repaired_each_second_costs_two_events_a_minute(
     events: Events, warning: SettingsWarning
 ) -> None:
+    for second in range(600):
+        events.now = second
+        warning.report("" if second % 2 else "mode is wrong")
+    assert len(events.tried) == 20
+
+
+def test_a_repaired_file_ends_it_at_once_and_the_same_mistake_later_is_news(
+    events: Events, warning: SettingsWarning
+) -> None:
+    warning.report("")
     warning.report("mode is wrong")
+    warning.report("")
     warning.report("")
     events.now = APART
     warning.report("mode is wrong")
-    assert len(events.tried) == 2
+    assert events.tried == ["mode is wrong", OVER, "mode is wrong"]
+
+
+def test_an_end_that_could_not_be_written_is_tried_again_also_after_a_warning_without_an_answer(
+    events: Events, warning: SettingsWarning
+) -> None:
+    events.works = False
+    warning.report("mode is wrong")
+    warning.report("")
+    warning.report("")
+    events.works, events.now = True, APART
+    warning.report("")
+    warning.report("")
+    assert events.tried == ["mode is wrong", OVER, OVER]
 
 
 FREEZE = "- {start: 2026-12-01, end: 2026-12-02}\n"

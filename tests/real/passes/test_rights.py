@@ -52,9 +52,9 @@ def compare(scene: Scene, added: str, *folders: str) -> None:
     assert [one for one in entries if one.code in (401, 403)] == []
 
 
-def rejected(scene: Scene) -> list[Object]:
-    """The Events about rejected settings."""
-    return [one for one in scene.api.list("events", NAMESPACE) if one["reason"] == "SettingsRejected"]
+def about_settings(scene: Scene, reason: str = "SettingsRejected") -> list[Object]:
+    """The Events about rejected settings, or those with another reason."""
+    return [one for one in scene.api.list("events", NAMESPACE) if one["reason"] == reason]
 
 
 @pytest.fixture
@@ -106,14 +106,18 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
         programs.configure(f"{programs.config.read_text(encoding='utf-8')}drain: {{parallel: 2}}\n")
         wait_for("another revision", lambda: [one for one in scene.asked("patch") if "settings" in one.name])
         if ours:
+            good = programs.config.read_text(encoding="utf-8")
             programs.configure("mode: Enforced\n")
-            wait_for("an Event", lambda: rejected(scene))
+            wait_for("an Event", lambda: about_settings(scene))
+            programs.configure(good)
+            wait_for("its end", lambda: about_settings(scene, "SettingsAccepted"))
         assert serving.terminate().code == 0
         if ours:
+            programs.configure("mode: Enforced\n")
             # There are no last good settings at a start.
             again = programs.start("serve", kubeconfig=kubeconfig, pod=ours)
             assert again.wait().code == 2
-            assert len(rejected(scene)) == 2
+            assert len(about_settings(scene)) == 2
 
         compare(scene, way)
 
