@@ -15,6 +15,7 @@ FEATURES = (
     "hooks",
     "metrics",
     "notices",
+    "observed",
     "page",
     "planning",
     "pods",

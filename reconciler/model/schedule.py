@@ -184,11 +184,13 @@ class DrainObstacle(Struct, frozen=True):
 class Prospect(Struct, frozen=True):
     """Whether the drain of a case can end: what keeps pods on the node, those that are certain first.
 
-    `unknown` says why this is not known, empty if it is.
+    `unknown` says why this is not known, empty if it is. `pods` is how many pods the drain moves, counted
+    only in mode Observe, where they stay; None: not known.
     """
 
     obstacles: tuple[DrainObstacle, ...] = ()
     unknown: str = ""
+    pods: int | None = None
 
     @property
     def words(self) -> str:

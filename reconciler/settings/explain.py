@@ -19,7 +19,7 @@ from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, Trea
 from reconciler.settings.schema import Mode, PolicyWords, Settings
 
 _MODES = {
-    Mode.OBSERVE: "Observe: report only, write nothing",
+    Mode.OBSERVE: "Observe: report only, change no node",
     Mode.ENFORCE: "Enforce: cordon, drain and uncordon nodes",
     Mode.FINISH: "Finish: start nothing new, finish the drains that have started, and uncordon their nodes",
 }

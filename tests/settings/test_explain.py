@@ -91,7 +91,7 @@ def test_check_config_prints_what_happens_for_each_kind_of_event_and_override() 
 def test_an_empty_file_reports_only() -> None:
     words = explain_settings(Settings())
 
-    assert "Mode Observe: report only, write nothing" in words
+    assert "Mode Observe: report only, change no node" in words
     assert "Reboot: drained, at any time, because there are no windows;" in words
     assert "No windows: drains may start at any time." in words
 

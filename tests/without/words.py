@@ -93,6 +93,11 @@ WORDS: dict[str, Words] = {
     ),
     "features/page": Words((r"html",)),
     "features/planning": Words(),
+    "features/observed": Words(
+        (r"node-maintenance-observed", r"--observed", r"observed\.keep"),
+        ("observed",),
+        pages=("first-weeks.md",),
+    ),
     "features/pods": Words((r"node-maintenance-pods", r"pods\.(?:keep|publish)\b")),
     "features/readiness": Words((r"(?<!network.)readiness(?!.?probe|.?gate)",)),
     "features/recordings": Words((r"recording", r"replay"), pages=("recording.md",)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from reconciler.drain.filters import survey
 from reconciler.drain.prospect import ExpectedDrain, changes_at, obstacles
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.drain.room import Elsewhere
@@ -87,7 +88,13 @@ def _with_prospect(
     # Once a drain runs, a pod that fits nowhere is evicted, and keeps nothing from its end. What refuses an
     # eviction now only the process that drains knows, so it is no part of a forecast that all commands make.
     expected = ExpectedDrain(order, begins, None if schedule.started else elsewhere)
-    prospect = Prospect(obstacles(expected, pods, budgets, context.now))
+    count = None
+    if schedule.observed:
+        found = survey(
+            pods, order.options, now=context.now, namespaces=order.namespaces, own_pod=order.own_pod
+        )
+        count = len(found.to_go) + len(found.waiting) + len(found.refused)
+    prospect = Prospect(obstacles(expected, pods, budgets, context.now), pods=count)
     moments = (schedule.forecast_until, changes_at(pods, context.now))
     schedule = replace(
         schedule,

@@ -14,6 +14,7 @@ from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene, cover, volume
 from tests.support.controlplane.api import Object
+from tests.support.controlplane.audit import AuditEntry
 from tests.support.controlplane.processes import wait_for
 from tests.support.controlplane.server import ControlPlane
 from tests.support.controlplane.workloads import budget, deployment, pod
@@ -57,6 +58,12 @@ def about_settings(scene: Scene, reason: str = "SettingsRejected") -> list[Objec
     return [one for one in scene.api.list("events", NAMESPACE) if one["reason"] == reason]
 
 
+def kept_of_observe(scene: Scene, verb: str) -> list[AuditEntry]:
+    """The writes of what a process would have done in mode Observe."""
+    entries = scene.asked(verb)
+    return [one for one in entries if one.resource == "configmaps" and "observed" in one.name]
+
+
 @pytest.fixture
 def receiver() -> Iterator[Stub]:
     """A server that takes every notice."""
@@ -81,6 +88,14 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
     spec = {"attacher": "disk.csi.azure.com", "nodeName": first, "source": {"persistentVolumeName": "data"}}
     scene.api.create("volumeattachments", {"metadata": {"name": "data"}, "spec": spec})
     with installed(scene, way) as kubeconfig:
+        enforced = programs.config.read_text(encoding="utf-8")
+        programs.configure(enforced.replace("mode: Enforce", "mode: Observe"))
+        watching = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
+        wait_for("what is observed", lambda: kept_of_observe(scene, "create"), seconds=60)
+        # With another mode, that ends.
+        programs.configure(enforced)
+        wait_for("the end of that", lambda: kept_of_observe(scene, "patch"), seconds=60)
+        assert watching.terminate().code == 0
         scene.condition_tells(first)
         assert programs.run("report", kubeconfig=kubeconfig).code == 0
         assert programs.sweep("--for", "30s", kubeconfig=kubeconfig).code == 0

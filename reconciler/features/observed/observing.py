@@ -1,0 +1,164 @@
+"""Keeps what would have been done, pass by pass, and what is known of it for whoever asks."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from itertools import islice
+
+from jobs.runtime.line_keeper import Keeper
+from jobs.runtime.log_line import write_events
+from jobs.runtime.process import Observer, Passed
+from reconciler.features.observed import OBSERVED
+from reconciler.features.observed.cases import OBSERVED_CASES, Kept, ObservedCase, Stretch, at, to_fields
+from reconciler.features.observed.following import Following
+from reconciler.features.observed.settings import OBSERVED_SECTION
+from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
+from reconciler.model.errors import ClusterError, NoThread
+from reconciler.model.problems import guarded
+from reconciler.model.values import replace
+from reconciler.settings.schema import Mode
+from reconciler.threads import start
+
+log = logging.getLogger(__name__)
+
+EVERY = 5.0
+"""Seconds from a change to its write, and between two writes."""
+
+AGAIN = 60.0
+"""Seconds until what was kept is read again after an error."""
+
+MOST = 5_000
+"""Cases in memory, the newest ones."""
+
+
+class Observing(Observer):
+    """Follows the cases while the mode is Observe, and lets the cluster keep them.
+
+    Nobody has the lock in this mode. Each replica follows the same cases, and a write counts only if the
+    ConfigMap is as this process knows it, so that none undoes another one's.
+    """
+
+    def __init__(
+        self, make: Callable[[], KeptInCluster[Kept]], now: Callable[[], datetime], others: Observer
+    ) -> None:
+        """`make` returns a client of the ConfigMap, `now` is a clock (aware). `others` see what is over."""
+        self._make, self._now, self._others = make, now, others
+        self._keep = OBSERVED_SECTION.default.keep
+        self._keeper: Keeper[Kept, Kept] | None = None
+        self._found: KeptLines[Kept] | None = None
+        """What an earlier process has kept, once that is known."""
+        self._due = 0.0
+        self._following: Following | None = None
+        self._stretch: Stretch | None = None
+        self._cases: dict[tuple[str, str], ObservedCase] = {}
+
+    def __exit__(self, *_: object) -> None:
+        """Write what waits, for a short time."""
+        if self._keeper is not None:
+            self._keeper.close()
+
+    @property
+    def known(self) -> tuple[Stretch | None, tuple[ObservedCase, ...]]:
+        """The time in which this process and those before it observe, None if none does; and the cases."""
+        return self._stretch, tuple(self._cases.values())
+
+    def after(self, passed: Passed) -> None:
+        """Follow the cases of a pass in mode Observe; after one in another mode, nothing is observed."""
+        plan, settings = passed.plan, passed.settings
+        self._keep = OBSERVED_SECTION.of(settings).keep
+        if plan.settings.rejected:
+            return
+        if not (passed.rehearsed and settings.mode is Mode.OBSERVE and self._keep):
+            if self._stretch is not None:
+                self._say(replace(self._stretch, until=plan.now.replace(microsecond=0)))
+                self._stretch = self._following = None
+            return
+        if self._found is None:
+            self._look()
+            return
+        if self._keeper is None:
+            self._keeper = Keeper(self._make(), self._now, lambda: self._keep, _folded, every=EVERY)
+        if self._following is None:
+            self._following = self._begun(self._found, plan.now.replace(microsecond=0))
+        changed, _ = guarded(
+            "what would be done is not known", partial(self._following.see, plan, settings), ()
+        )
+        for case in changed:
+            before = self._cases.get(case.identity)
+            self._say(case)
+            if case.over is not None and (before is None or before.over is None):
+                self._others.happened(OBSERVED, to_fields(case))
+        # Starts that move with the clock are kept in memory alone.
+        for case in self._following.open.values():
+            self._cases[case.identity] = case
+        for oldest in tuple(islice(self._cases, max(len(self._cases) - MOST, 0))):
+            del self._cases[oldest]
+
+    def _begun(self, found: KeptLines[Kept], now: datetime) -> Following:
+        """Go on where an earlier process, or the mode before this one, has ended."""
+        self._found = KeptLines(found.whole_from)
+        going = None
+        for line in found.lines:
+            if isinstance(line, ObservedCase):
+                self._cases[line.identity] = line
+            elif line.until is None:
+                going = line
+        self._stretch = going or Stretch(now)
+        if going is None:
+            self._say(self._stretch)
+        return Following(self._cases.values())
+
+    def _say(self, line: Kept) -> None:
+        if isinstance(line, ObservedCase):
+            self._cases.pop(line.identity, None)
+            self._cases[line.identity] = line
+        if self._keeper is not None:
+            self._keeper.add(line)
+
+    def _look(self) -> None:
+        """Read in a thread what is kept: no pass waits for it. A later pass looks again."""
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + AGAIN
+        with suppress(NoThread):
+            start("observed cases", self._read)
+
+    def _read(self) -> None:
+        nothing: KeptLines[Kept] = KeptLines(self._now())
+        try:
+            self._found = self._make().read() or nothing
+        except ValueError:
+            # Who writes it says so.
+            self._found = nothing
+        except ClusterError as error:
+            log.warning("what was observed before can't be read: %s", error.because)
+            if not error.temporary:
+                self._found = nothing
+
+
+def _folded(kept: KeptLines[Kept], lines: Sequence[Kept], since: datetime) -> KeptLines[Kept]:
+    """Return what is kept with these lines; other replicas may have written some of the same cases."""
+    if not kept.lines:
+        kept = replace(kept, whole_from=min(kept.whole_from, *map(at, lines)))
+    before = {case.identity: case.announced for case in kept.lines if isinstance(case, ObservedCase)}
+    first = (
+        replace(line, announced=min(line.announced, before.get(line.identity, line.announced)))
+        if isinstance(line, ObservedCase)
+        else line
+        for line in lines
+    )
+    return kept.with_lines(OBSERVED_CASES, first, since)
+
+
+class ObservedLog(Observer):
+    """Logs a case that is over."""
+
+    def happened(self, event: str, fields: Mapping[str, object]) -> None:
+        """Log a line about a case that was observed."""
+        if event == OBSERVED:
+            write_events(event, fields)

@@ -1,0 +1,24 @@
+"""Follows what would be done in mode Observe, and keeps it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from jobs.runtime.process import Observer, Observers, Process, Surroundings
+from reconciler.features.observed import NAME
+
+
+def _observer(around: Surroundings, others: Observer) -> Observer | None:
+    connection = around.connection
+    # A sweep has no memory from one pass to the next, and writes nothing in mode Observe.
+    if around.command != "serve" or connection is None:
+        return None
+    from reconciler.features.observed.cases import OBSERVED_CASES
+    from reconciler.features.observed.observing import ObservedLog, Observing
+    from reconciler.kubernetes.kept_lines import KeptInCluster
+
+    make = partial(KeptInCluster, OBSERVED_CASES, connection, around.target.namespace, lambda: None)
+    return Observers(ObservedLog(), Observing(make, around.now, others))
+
+
+PROCESS = Process(observer=_observer, config_maps=(NAME,))

@@ -1,0 +1,73 @@
+"""`serve` in mode Observe with the rights of the manifests: what it keeps, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from jobs.runtime.environment import Target
+from reconciler.features.observed.cases import OBSERVED_CASES, Fate, Kept, ObservedCase
+from reconciler.kubernetes.kept_lines import KeptInCluster
+from tests.real.manifests.applying import applied
+from tests.real.passes.processes import Programs
+from tests.real.passes.scene import Scene
+from tests.support.controlplane.processes import wait_for
+from tests.support.controlplane.workloads import budget
+
+pytestmark = pytest.mark.slow
+
+SYSTEM = Target().namespace
+MUTATING = {"create", "update", "patch", "delete", "deletecollection"}
+
+
+def lines(scene: Scene) -> tuple[Kept, ...]:
+    """What is kept."""
+    kept = KeptInCluster(OBSERVED_CASES, scene.connection, SYSTEM).read()
+    return kept.lines if kept is not None else ()
+
+
+def cases(scene: Scene) -> dict[str, ObservedCase]:
+    """What is kept of the nodes."""
+    return {line.node: line for line in lines(scene) if isinstance(line, ObservedCase)}
+
+
+def test_what_would_have_been_done_is_kept_and_nothing_else_is_written(
+    scene: Scene, programs: Programs
+) -> None:
+    free, full = scene.node(0), scene.node(1)
+    scene.workload("web", free)
+    scene.workload("ledger", full)
+    scene.api.create("poddisruptionbudgets", budget("ledger", min_available=1))
+    programs.configure("mode: Observe\nbudget: {maxUnavailable: 2}\n")
+    with applied(scene.controlplane, "base"):
+        wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", SYSTEM))
+        began = datetime.now(UTC)
+        kubeconfig = scene.controlplane.kubeconfig_for("reconciler", SYSTEM)
+        serving = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
+        serving.does("the first write", lambda: lines(scene))
+        for node in (free, full):
+            scene.condition_tells(node, minutes=10)
+        serving.does("both cases", lambda: len(cases(scene)) == 2)
+        announced = cases(scene)
+        for node in (free, full):
+            scene.condition_tells(node, status="Started", minutes=10)
+        serving.does("the start", lambda: all(case.struck for case in cases(scene).values()))
+        for node in (free, full):
+            scene.condition_silent(node)
+        said = serving.wait_for("observed", count=2)
+        ended = serving.terminate()
+        written = {
+            (entry.resource, entry.name)
+            for entry in scene.asked(since=began)
+            if entry.verb in MUTATING and entry.resource not in ("subjectaccessreviews", "selfsubjectreviews")
+        }
+
+    assert ended.code == 0
+    assert written == {("configmaps", "node-maintenance-observed")}
+    kept = cases(scene)
+    assert (kept[free].fate, announced[free].fate) == (Fate.IN_TIME, Fate.IN_TIME)
+    assert (kept[full].fate, kept[full].stays) == (Fate.BLOCKED, ("PDB default/ledger",))
+    assert (kept[free].pods, kept[full].pods) == (1, 1)
+    assert {(line["node"], line["fate"]) for line in said} == {(free, "in time"), (full, "blocked")}
+    assert all(case.over for case in kept.values())
