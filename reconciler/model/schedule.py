@@ -222,7 +222,7 @@ class CaseSchedule(Struct, frozen=True):
     its drain can end; what is certain to keep a case with a date makes it `missed`. `ending` says who ends
     the maintenance of the drained node, and for a case that only the platform ends why; empty if the settings
     leave it to the platform. `comes_back` is False for a node whose VM the platform takes for good: `ends` is
-    None then.
+    None then. `remedies` are the commands by which a person lets the drain of a missed case begin in time.
     """
 
     planned_start: datetime | None = None
@@ -243,6 +243,21 @@ class CaseSchedule(Struct, frozen=True):
     prospect: Prospect = Prospect()
     ending: str = ""
     comes_back: bool = True
+    remedies: tuple[str, ...] = ()
+
+    @property
+    def offer(self) -> str:
+        """What lets its drain begin, to follow why it is missed; empty if nothing does."""
+        return f"; {self._ways} lets its drain begin" if self.remedies else ""
+
+    @property
+    def who_starts(self) -> str:
+        """Who can let its drain begin, and how; empty if nobody can."""
+        return f"whoever is on call: {self._ways}" if self.remedies else ""
+
+    @property
+    def _ways(self) -> str:
+        return " or ".join(f"`{command}`" for command in self.remedies)
 
     @property
     def outlook(self) -> str:

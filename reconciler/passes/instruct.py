@@ -106,7 +106,7 @@ def consequence(plan: NodePlan, word: Word) -> str:
     )
     if schedule.missed:
         # The line before this one says who holds the node.
-        because = "" if str(word) in schedule.because else schedule.because
+        because = "" if str(word) in schedule.because else f"{schedule.because}{schedule.offer}"
         words = ("the node will not be drained in time", platform, begins, because)
         return "; ".join(text for text in words if text)
     if start is None:

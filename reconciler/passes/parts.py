@@ -212,6 +212,11 @@ class Parts(Struct, frozen=True, dict=True):
         waived = [of for of in asked if of is not None]
         return lambda event: next((waiver for of in waived if (waiver := of(event)) is not None), None)
 
+    def remedies(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> tuple[str, ...]:
+        """Return the commands by which a person lets the drain of a missed node begin, by the features."""
+        asked = (feature.remedies for feature in self.features if feature.remedies)
+        return tuple(command for remedies in asked for command in remedies(decision, node, context))
+
     def settled(self, settings: Settings) -> Callable[[Node], bool] | None:
         """Return what says whether no feature has anything to decide about a node until it changes.
 

@@ -18,7 +18,6 @@ from reconciler.model.content import CalendarPlace, CalendarText
 from reconciler.model.event import Reading
 from reconciler.model.holds import HoldKind
 from reconciler.model.instructions import Waives
-from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
@@ -248,8 +247,8 @@ class Feature(Struct, frozen=True):
     does is one of the faults.
     `awaits` says, behind the name of a drained node, why nothing may follow its drain yet; empty if it may.
     `waives` returns, for a node and its case, what the drain for each event does not wait for; None if it
-    waits for everything. `remedies` are the commands by which people can let a drain begin that comes too
-    late; it gets the plan of a node that is not drained in time.
+    waits for everything. `remedies` are the commands by which a person can let the drain of a node begin that
+    is not drained in time; none where that would not help.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -282,7 +281,7 @@ class Feature(Struct, frozen=True):
     ) = None
     decide: Deciding | None = None
     waives: Callable[[Node, CaseRecord, Settings], Waives | None] | None = None
-    remedies: Callable[[NodePlan, OwnKeys], Sequence[str]] | None = None
+    remedies: Callable[[CaseDecision, NodeFacts, PassContext], Sequence[str]] | None = None
     awaits: Callable[[NodeFacts, PassContext], str] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None
     signs: Callable[[CaseDecision, NodeFacts, PassContext], NodeSigns] | None = None

@@ -65,5 +65,6 @@ def _unplanned(node: NodePlan, schedule: CaseSchedule, plan: Plan) -> CaseSchedu
         because=because,
         cause=schedule.cause or (NOBODY_ACTS if late else ""),
         forecast_until=None,
+        remedies=(),
         prospect=replace(schedule.prospect, unknown=NOBODY_ACTS),
     )

@@ -252,7 +252,7 @@ def schedule_line(schedule: CaseSchedule) -> str:
     In mode Observe it says what mode Enforce would do.
     """
     if schedule.missed:
-        return f"{'would' if schedule.observed else 'will'} be missed: {schedule.because}"
+        return f"{'would' if schedule.observed else 'will'} be missed: {schedule.because}{schedule.offer}"
     planned, latest = moment_value(schedule.planned_start), moment_value(schedule.latest_start)
     starts = "would start at" if schedule.observed else "starts at"
     parts = [f"{starts} {planned}" if planned else "no start is planned"]

@@ -267,7 +267,7 @@ def _kept(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacle
         kept.append(Obstacle(FORECAST, schedule.forecast_words, who))
     if all(obstacle.by_itself for obstacle in kept):
         if schedule is not None and schedule.missed:
-            who = f"by hand: `{keys.drain_by_hand(plan.node)}`"
+            who = schedule.who_starts or f"by hand: `{keys.drain_by_hand(plan.node)}`"
             kept.append(Obstacle(MISSED, schedule.because, who))
         elif outcome is not None and not outcome.result.good:
             pods = f"kubectl get pods -A --field-selector spec.nodeName={plan.node}"
@@ -371,15 +371,18 @@ def _holds(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> Iterator[Obstacl
             who = f"whoever cordoned these nodes: {', '.join(closed[:_MOST_CLOSED])}; or {who}"
         elif holder := _HOLDER.search(hold.reason):
             who = who.replace(f"{holder[1]}.NAME-", f"{holder[1]}.{holder[2]}-")
+        of_start = any(check.name == hold.code for check in plan.checks)
+        starts = schedule.who_starts if schedule is not None and of_start else ""
         if by_itself and schedule is not None and not schedule.started:
             # What ends by itself after the latest start, or of a drain that starts too late anyway, is for a
             # person to end in time.
             latest = schedule.latest_start
             late = schedule.missed and not schedule.by_pods
             if hold.until > latest if hold.until is not None and latest is not None else late:
-                others = who.partition("; or ")[2] if who.startswith(NOBODY) else who
-                by_hand = f"by hand: `{keys.drain_by_hand(plan.node)}`"
-                by_itself, who = False, f"{others}; or {by_hand}" if others else by_hand
+                by_itself, who = False, who.partition("; or ")[2] if who.startswith(NOBODY) else who
+                starts = starts or f"by hand: `{keys.drain_by_hand(plan.node)}`"
+        if starts and not by_itself:
+            who = f"{who}; or {starts}" if who else starts
         yield Obstacle(hold.code, hold.reason, who, hold.until, by_itself)
 
 

@@ -60,8 +60,10 @@ def move_of(pod: Pod, node: NodePlan | None, verdict: PodVerdict, blocked: Obsta
         because = "in mode Observe nobody drains its node; `mode: Enforce` lets the reconciler do it"
         return answer(Moves.STAYS, because, start=start)
     if schedule is not None and start is None:
+        if not schedule.missed:
+            return answer(Moves.WAITS, schedule.because)
         missed = f"its node will not be drained in time: {schedule.because}"
-        return answer(Moves.BLOCKED, missed) if schedule.missed else answer(Moves.WAITS, schedule.because)
+        return answer(Moves.BLOCKED, missed, schedule.who_starts)
     late = schedule is not None and schedule.missed and not schedule.by_pods
     said = ["too late for the date of the maintenance"] if late else []
     said += [] if owner else [NOTHING_CREATES_IT]

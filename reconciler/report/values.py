@@ -113,7 +113,7 @@ for _kind, _keys in (
         (
             "plannedStart latestStart window missed because forecast forecastBecause=forecast_words?"
             " obstacles=prospect.obstacles started ends comesBack ending? planFrom planUntil"
-            " observed"
+            " observed remedies?"
         ),
     ),
     (DrainObstacle, "code pod pods owner? budgets certain because remedy commands"),

@@ -164,7 +164,7 @@ def agree(one: NodePlan, plan: Plan, outcomes: tuple[Outcome, ...], history: His
     assert (report["schedule"]["forecast"], report["schedule"]["missed"]) == (forecast.value, missed)
     assert report["schedule"]["forecastBecause"] == (why or None)
     if missed and not schedule.started:
-        assert schedule_line(schedule) == f"will be missed: {why}"
+        assert schedule_line(schedule) == f"will be missed: {why}{schedule.offer}"
 
     ahead = plan_ahead(plan, plan.labels, history.settings.calendar, plan.now + timedelta(days=7))
     (case,) = (each for each in ahead.cases if each.node == one.node)

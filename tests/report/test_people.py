@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from reconciler.model.event import Kind, Status
-from reconciler.model.keys import OwnKeys
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import Plan
 from reconciler.model.problems import Unseen
 from reconciler.model.values import replace
 from reconciler.report.commands import commands_in
 from reconciler.report.document import to_report
-from reconciler.report.explain import obstacles
 from reconciler.report.people import people
 from reconciler.report.text import as_text
 from tests.support import builders
@@ -35,22 +31,6 @@ def test_a_report_of_settings_that_select_no_node_says_so_above_its_rows() -> No
 
     assert "NO NODE: the settings select none of the 2 nodes" in printed
     assert "UNGUARDED: a: Redeploy: nodeSelector does not select it" in printed
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "notAllowed: [{name: freeze, start: 2026-11-20, end: 2026-11-24, absolute: true}]",
-        'windows: [{days: [Mon], start: "22:00", end: "23:00"}]\nevents: {Redeploy: {outsideWindow: Never}}',
-    ],
-    ids=["an absolute freeze", "a window that opens too late"],
-)
-def test_what_ends_by_itself_too_late_waits_for_a_person(text: str) -> None:
-    found = {one.code: one for one in obstacles(plan_of(pass_with(text)), OwnKeys())}
-
-    assert not found["windowOpen"].by_itself
-    assert "`windows`" in found["windowOpen"].who
-    assert found["windowOpen"].who.endswith("or by hand: `reconciler drain a --ignore-daemonsets`")
 
 
 def test_what_is_wrong_with_a_pass_has_a_person_and_a_command() -> None:

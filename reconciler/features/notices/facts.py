@@ -345,6 +345,8 @@ def remedy(node: NodePlan, topic: Topic, prefix: str) -> str:
         who = next(foreseen, blocked_by(blockers[0], None)).who
     elif topic is not Topic.UNGUARDED and _approval(node) is not None:
         who = f"whoever may approve it: {keys.permit('approve', node.node)}"
+        if topic is Topic.WILL_BE_MISSED and node.schedule is not None and node.schedule.remedies:
+            who = f"{who}; or {node.schedule.who_starts}"
     else:
         held = {hold.code for hold in _held(node.holds)} if topic is Topic.HELD else set()
         blocking = obstacles(node, keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from textwrap import wrap
 from zoneinfo import ZoneInfo
 
@@ -20,7 +21,7 @@ from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Stat
 from reconciler.report.document import heading
 from reconciler.report.lines import NARROW, Line, Look, Screen, folded, padded, short_names, shortened
 from reconciler.report.moves import pod_lines
-from reconciler.report.people import alarms
+from reconciler.report.people import alarms, for_all, for_any
 from reconciler.report.values import Document, keys, plain, unseen_lines
 from reconciler.settings.schema import Mode
 
@@ -126,16 +127,20 @@ def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
     Cases that follow each other and have the same reason share it: the last one has it.
     """
     room = look.width - len(_INDENT)
-    said = [(case.status, case.forecast_words, case.schedule.ending) for case in cases]
-    reasons = []
-    for (status, forecast, ending), following in zip(said, [*said[1:], None], strict=True):
-        lines: list[Line] = []
-        for words in (forecast, ending) if following != (status, forecast, ending) else ():
+
+    def said(case: PlannedCase) -> tuple[Status, str, str, str]:
+        offer = for_any(case.node, case.schedule.offer)
+        return case.status, case.forecast_words, offer, case.schedule.ending
+
+    reasons: list[list[Line]] = []
+    for (status, forecast, offer, ending), sharing in groupby(cases, said):
+        names, lines = [case.node for case in sharing], []
+        for words in (f"{forecast}{for_all(names, offer)}", ending):
             text = look.line(with_time_left(words, look.now))
             parts = wrap(text, room, break_long_words=False, break_on_hyphens=False)
-            alarm = status in _ALARMS and words == forecast
+            alarm = status in _ALARMS and words != ending
             lines += [Line(f"{_INDENT}{part}", alarm) for part in parts]
-        reasons.append(lines)
+        reasons += [*([] for _ in names[1:]), lines]
     return reasons
 
 

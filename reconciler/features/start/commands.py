@@ -29,7 +29,7 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_for_programs, for_programs, width
 from jobs.runtime.outside import examined, reconciler_of
 from jobs.runtime.settings_source import SettingsSource, settings_in_use
-from reconciler.features.start.instruction import NAME, Start, key_of, start_of, text_of
+from reconciler.features.start.instruction import NAME, Start, key_of, may_begin, start_of, text_of
 from reconciler.model import limits
 from reconciler.model.errors import SettingsError
 from reconciler.model.explanation import Examination
@@ -216,12 +216,7 @@ class _Asked(Struct, frozen=True):
     @property
     def _announced(self) -> tuple[JudgedEvent, ...]:
         """The events for which a drain may begin, now or later."""
-        events = self._as_read.events
-        return tuple(
-            event
-            for event in events
-            if (event.asks and event.starts) or (not event.asks and (event.times or event.waits_for_notice))
-        )
+        return tuple(filter(may_begin, self._as_read.events))
 
     @property
     def _as_read(self) -> NodePlan:
@@ -266,6 +261,9 @@ class _Asked(Struct, frozen=True):
             return Outlook(
                 refused=f"{refused[0].reason}; `reconciler explain {self.name}` says who ends that"
             )
+        if not any(event.waiver is not None for event in after.events):
+            why = "no pass has recorded its event yet, which has neither an ID nor a date"
+            return Outlook(refused=f"{why}; start it after the next pass")
         left = {hold.code for hold in after.holds}
         overrules = tuple(hold for hold in before.holds if hold.code not in left)
         return Outlook(overrules, after.holds, _begins(after))

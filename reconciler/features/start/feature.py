@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reconciler.features.start.instruction import key_of, start_of
+from reconciler.features.start.instruction import NAME, key_of, may_begin, start_of
 from reconciler.model.instructions import Waives
-from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
 from reconciler.model.node import Node
-from reconciler.model.plan import NodePlan
-from reconciler.model.record import CaseRecord
+from reconciler.model.record import CaseRecord, State
+from reconciler.passes.decide.one_node import START_CHECKS
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.plugin import Feature
 from reconciler.profiles.instructed import case_of
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import Mode, Settings
 
 _NONE = NodeSigns()
 
@@ -42,16 +41,27 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
     return _removed(node.read, prefix) if over or start_of(node.read, prefix) is None else _NONE
 
 
-def _remedies(plan: NodePlan, keys: OwnKeys) -> Sequence[str]:
-    """Return the command that begins the drain now, if that is what keeps the node from being in time."""
-    schedule = plan.schedule
-    if schedule is None or schedule.started or schedule.by_pods or schedule.observed:
+_OVERRULED = frozenset(("windowOpen", "startPlanned", "notDeferred", "spacingKept", "budgetLeft"))
+"""The checks of a start that a start now passes, beside those with which features wait for a permission."""
+
+
+def _remedies(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Sequence[str]:
+    """Return the command that begins the drain now, if nothing else keeps the node from being in time."""
+    schedule = decision.schedule
+    if schedule is None or schedule.started or context.settings.mode is not Mode.ENFORCE:
         return ()
-    may = any(event.asks and event.starts and event.waiver is None for event in plan.events)
-    if not may or plan.status.instructions.hold is not None or plan.unguarded is not None:
+    begins = any(step.after is State.IN_MAINTENANCE for step in decision.transitions)
+    if begins or any(obstacle.certain for obstacle in schedule.prospect.obstacles):
+        # Pods that stay do so whenever the drain begins.
         return ()
-    config = " --config FILE" if keys.prefix != DEFAULT_PREFIX else ""
-    return (f"reconciler start {plan.node} --now{config}",)
+    asking = [event for event in node.current if may_begin(event)]
+    if not asking or all(event.waiver is not None and event.waiver.now for event in asking):
+        return ()
+    permitted = {check for event in asking for check in event.kept.of_features}
+    held = START_CHECKS.intersection(hold.code for hold in decision.holds)
+    if held - _OVERRULED - permitted:
+        return ()
+    return (f"{context.keys.permit(NAME, node.name)} --now",)
 
 
 FEATURE = Feature(

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from reconciler.model.instructions import ForEvents, Waiver, for_events, for_events_text
 from reconciler.model.node import Node
+from reconciler.model.plan import JudgedEvent
 
 NAME = "start"
 
@@ -27,6 +28,13 @@ class Start(Struct, frozen=True):
     def waiver(self) -> Waiver:
         """What the drain for each of its events does not wait for."""
         return Waiver(NAME, "started", self.said.word, self.now)
+
+
+def may_begin(event: JudgedEvent) -> bool:
+    """Whether a drain may begin for the event, now or later."""
+    if event.asks:
+        return event.starts
+    return event.times is not None or event.waits_for_notice
 
 
 def key_of(prefix: str) -> str:

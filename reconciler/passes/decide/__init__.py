@@ -341,9 +341,9 @@ def _with_guard(plan: NodePlan, facts: NodeFacts, context: PassContext) -> NodeP
     if why is None:
         return plan
     schedule = plan.schedule
-    # Nobody ends its case, so nobody knows when it is back.
-    if schedule is not None and schedule.started:
-        schedule = replace(schedule, ends=None)
+    if schedule is not None:
+        # Nobody ends its case, so nobody knows when it is back. Nobody drains it when a person asks for it.
+        schedule = replace(schedule, ends=None if schedule.started else schedule.ends, remedies=())
     return replace(plan, unguarded=why, schedule=schedule)
 
 

@@ -221,7 +221,8 @@ def tell(decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
             once = f"{to_text(forecast.over)} {once}"
             notices.append(Notice(NO_LONGER_MISSED, planned.outlook, once=once))
         elif forecast.is_due(context.now):
-            notices.append(Notice(WILL_BE_MISSED, planned.outlook, NoticeType.WARNING, once=once))
+            message = f"{planned.outlook}{planned.offer}"
+            notices.append(Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=once))
     known = {notice.reason for notice in notices if _knows(told, case, notice.reason)}
     pending = [each for each in notices if each.reason in known and each.reason not in told.facts.warned]
     fresh = [each for each in notices if each.reason not in known]

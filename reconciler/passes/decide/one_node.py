@@ -33,7 +33,7 @@ from reconciler.starts.answer import as_decided, beside_mate, wait_of_own_node
 from reconciler.starts.budget import pool_of
 
 _PROFILE = builtin(DEFAULT, TRIGGERS, CHECKS)
-_START_CHECKS = frozenset(
+START_CHECKS = frozenset(
     name
     for rules in _PROFILE.states.values()
     for step in rules.transitions
@@ -169,7 +169,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         progress.ledger = replace(progress.ledger, last_start=last_start, unread="")
     if not any(step.drains for step in steps):
         in_maintenance = walked.state is State.IN_MAINTENANCE
-        holds = [hold for hold in walked.holds if not in_maintenance or hold.code in _START_CHECKS]
+        holds = [hold for hold in walked.holds if not in_maintenance or hold.code in START_CHECKS]
         schedule = as_decided(schedule, holds, now)
 
     decision = CaseDecision(
@@ -178,6 +178,9 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     follow_drain(decision, node, walked.alone, context, progress)
 
     # What the case and the features have to say, and the patches of the node.
+    if decision.schedule is not None and decision.schedule.missed:
+        remedies = parts.remedies(decision, node, context)
+        decision.schedule = replace(decision.schedule, remedies=remedies)
     tell(decision, node, context)
     for decider in progress.deciders:
         decider.finish(decision, node, context)

@@ -599,6 +599,26 @@ def test_an_approval_is_asked_for_at_once_with_the_moment_until_which_it_helps()
     assert Topic.APPROVAL_NEEDED not in following.topics()
 
 
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("budget: {maxUnavailable: 0}", "whoever can bring these nodes back into service"),
+        ("events: {Redeploy: {approval: true}}", "whoever may approve it: "),
+    ],
+    ids=["no place", "no approval"],
+)
+def test_a_miss_is_told_with_what_lets_the_drain_begin(text: str, who: str) -> None:
+    told = builders.reported(builders.signal(Kind.REDEPLOY, not_before=NOW + minutes(60)))
+    seen = builders.snapshot(builders.node(), readings={"a": told})
+    node = builders.plan_of(builders.planned(seen, builders.settings(text)))
+    assert node.schedule is not None
+    node = replace(node, schedule=replace(node.schedule, missed=True, remedies=("kubectl lift a",)))
+    found = remedy(node, Topic.WILL_BE_MISSED, builders.PREFIX)
+
+    assert found.startswith(who)
+    assert found.endswith("; or whoever is on call: `kubectl lift a`")
+
+
 def test_a_drain_by_hand_is_told() -> None:
     hold = NOT_CLAIMED.on("a", "it is drained by hand by alice")
     node = NodePlan("a", "", "", State.OPERATIONAL, State.OPERATIONAL, holds=(hold,), uid="uid-a")

@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from reconciler.features.planning.text import ahead_document, as_lines
+from reconciler.model.plan import NodePlan
 from reconciler.model.schedule import CaseSchedule, Prospect
 from reconciler.model.values import replace
 from reconciler.report.ahead import PlanAhead
@@ -74,6 +75,18 @@ def test_a_miss_has_its_reason_below_it_once_and_all_of_it_asks_for_red() -> Non
 
     assert [line.split()[0] for line in red] == ["MISSED", "MISSED", "at", "!", "!"]
     assert "at Sun 22 21:00 (in 1d9h) five nodes are due" in red[2]
+
+
+def test_a_miss_has_what_lets_its_drain_begin_once_for_all_nodes_of_one_reason() -> None:
+    def miss(name: str, because: str = "no window opens") -> NodePlan:
+        return case(name, CaseSchedule(missed=True, because=because, remedies=(f"kubectl lift {name}",)))
+
+    lines = texts(ahead(miss("a"), miss("b"), miss("c", "no place is free")), 200)
+
+    assert [line.strip() for line in lines if "lift" in line] == [
+        "no window opens; `kubectl lift NODE` lets its drain begin",
+        "no place is free; `kubectl lift c` lets its drain begin",
+    ]
 
 
 @pytest.mark.parametrize("height", [13, 24, 50])

@@ -133,6 +133,17 @@ def test_what_a_start_does_not_overrule_is_refused_with_what_to_do(
     assert cluster.said is None
 
 
+def test_an_event_that_nothing_names_before_a_pass_has_recorded_it_is_refused(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.annotations("pool-000001")[REQUEST] = '{"kind":"Redeploy"}'
+
+    assert cluster.run("start", "pool-000001", "--now", "--yes") == 1
+
+    assert "start it after the next pass" in " ".join(capsys.readouterr().err.split())
+    assert cluster.said is None
+
+
 def test_a_drain_that_runs_is_not_started_again(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     date = json.loads(cluster.annotations("pool-000001")[REQUEST])["notBefore"]
     event = builders.known(Kind.REDEPLOY, not_before=datetime.fromisoformat(date), sources=("request",))
