@@ -42,6 +42,7 @@ VALUES = {
     "simulation": "SIMULATED",
     "columns": "COLUMNS",
     "permissions": "PERMISSIONS",
+    "keys": "KEYS",
 }
 """The value in which the module of a stage says what it gives; for commands, the face has their names."""
 

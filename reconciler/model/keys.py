@@ -36,8 +36,9 @@ ANNOTATION, LABEL, TAINT = "annotation", "label", "taint"
 class NodeKey:
     """A key on nodes: its attribute of OwnKeys, its writer, and the command by which a person ends it.
 
-    `with_case`: it belongs to the case of the node, and goes when a person releases the node. `kind` is what
-    has the key.
+    A plugin declares its own keys in the list KEYS of its `keys.py`; their attribute is the name below the
+    prefix. `with_case`: it belongs to the case of the node, and goes when a person releases the node. `kind`
+    is what has the key.
     """
 
     attribute: str
@@ -46,6 +47,10 @@ class NodeKey:
     ends: str = ""
     kind: str = ANNOTATION
 
+    def below(self, prefix: str) -> str:
+        """Return the key of a plugin in the installation that has this prefix."""
+        return f"{prefix}/{self.attribute}"
+
 
 NODE_KEYS = (
     NodeKey("uid", Writer.PASS, with_case=True),
@@ -53,7 +58,6 @@ NODE_KEYS = (
     NodeKey("record_kept", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("state", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("why", Writer.PASS, with_case=True, kind=LABEL),
-    NodeKey("acknowledge", Writer.PASS, with_case=True),
     NodeKey("deadline", Writer.PASS, with_case=True, kind=LABEL),
     NodeKey("maintenance", Writer.PASS, with_case=True, kind=TAINT),
     NodeKey("power", Writer.PASS, with_case=True),
@@ -64,12 +68,11 @@ NODE_KEYS = (
     NodeKey("hold_of_many", Writer.COMMAND, ends="reconciler resume --all, or --pool"),
     NodeKey("defer", Writer.COMMAND, ends="reconciler resume NODE"),
     NodeKey("request", Writer.COMMAND, ends="reconciler request NODE --cancel"),
-    NodeKey("imds", Writer.AGENT),
     NodeKey("ignore", Writer.HAND, kind=LABEL),
     NodeKey("maintenance_profile", Writer.HAND, kind=LABEL),
     NodeKey("log_details", Writer.HAND, kind=LABEL),
 )
-"""Every key of the core on nodes. `OwnKeys.on_nodes` has those of features as well."""
+"""Every key of the core on nodes. `OwnKeys.on_nodes` has those of plugins as well."""
 
 
 def _key(name: str) -> cached_property[str]:
@@ -131,12 +134,6 @@ class OwnKeys:
 
     defer = _key("defer")
     """The annotation by which a person defers the drain of the node."""
-
-    imds = _key("imds")
-    """The annotation in which the node agent publishes the scheduled events of IMDS."""
-
-    acknowledge = _key("acknowledge")
-    """The annotation with the events that the node agent acknowledges."""
 
     power = _key("power")
     """The annotation with what was done with the power of the node's VM."""
@@ -220,13 +217,20 @@ class OwnKeys:
         `reconciler release` removes by this list, and names the rest.
         """
         of_core = {getattr(self, node_key.attribute): node_key for node_key in NODE_KEYS}
-        of_features = {
-            key: NodeKey(kind.name, Writer.COMMAND, ends=f"reconciler {kind.command} NODE --cancel")
-            for key, kind in self.permissions.items()
-        }
-        if taken := of_core.keys() & of_features.keys():
-            raise ValueError(f"a permission of a feature has the key {min(taken)} of the core")
-        return of_core | of_features
+        of_plugins = [
+            NodeKey(kind.name, Writer.COMMAND, ends=f"reconciler {kind.command} NODE --cancel")
+            for kind in self.permissions.values()
+        ]
+        # The agent asks for none, and imports no list of plugins.
+        from reconciler import plugins
+
+        of_plugins += [node_key for module in plugins.modules("keys") for node_key in module.KEYS]
+        known = dict(of_core)
+        for node_key in of_plugins:
+            if (key := node_key.below(self.prefix)) in known:
+                raise ValueError(f"a plugin has the key {key}, which exists")
+            known[key] = node_key
+        return known
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -177,8 +177,8 @@ class EventMeaning(Meaning):
     start: Start | None = Field(
         default=None,
         description="When a drain with a date starts (docs/planning.md). Late: `ahead` of its latest "
-        "start. Early: as soon as windows and budget allow. Default: `Early` where `acknowledge`, `replace` "
-        "or an offer of the platform can end the case; else `Late`, also for failing hardware.",
+        "start. Early: as soon as windows and budget allow. Default: `Early` where the reconciler can end "
+        "the case, as by an offer of the platform; else `Late`, also for failing hardware.",
     )
     ahead: Duration | None = Field(
         default=None, description="How long before its latest start a `Late` drain may start. Default: `1h`."

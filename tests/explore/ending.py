@@ -21,6 +21,7 @@ from reconciler.simulation.platform import VmEvent, no_event
 from tests.explore.choices import PLAIN
 from tests.explore.laws import KEYS
 from tests.explore.shared import begun_profiles, is_readable
+from tests.support.builders import IMDS
 
 if TYPE_CHECKING:
     from tests.explore.play import Play
@@ -62,7 +63,7 @@ def _let_go(play: Play, name: str) -> None:
     for event in play.world.platform.reported(name):
         _over(play, event)
     said = [key for key in cluster.nodes[name].annotations if _is_said(key)]
-    for key in (KEYS.request, KEYS.imds, *UPGRADE_ANNOTATIONS, *said):
+    for key in (KEYS.request, IMDS, *UPGRADE_ANNOTATIONS, *said):
         cluster.annotate(name, key, None)
     cluster.taint(name, ())
     cluster.label(name, KEYS.ignore, None)

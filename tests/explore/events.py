@@ -14,7 +14,7 @@ from reconciler.model.snapshot import Agents, Remediator
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.explore.history import move
 from tests.explore.laws import KEYS
-from tests.support.builders import IN_UPGRADE
+from tests.support.builders import IMDS, IN_UPGRADE
 
 _VM_KINDS = ("Reboot", "Redeploy", "Freeze", "LiveMigration", "Preempt", "Terminate")
 _DATES = ("15", "0", "5", "60", "600", "20160")
@@ -151,7 +151,7 @@ def agent(play: Play, name: str, value: str) -> None:
 @move("agent", 1, values=("", "{", "[]", '{"version":1,"events":[{}]}'))
 def imds_annotation(play: Play, name: str, value: str) -> None:
     """Break what an agent published."""
-    play.cluster.annotate(name, KEYS.imds, value or None)
+    play.cluster.annotate(name, IMDS, value or None)
 
 
 @move("agent", 1, values=("", "config", "freeze"))

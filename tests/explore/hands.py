@@ -116,7 +116,7 @@ def state_label(play: Play, name: str, value: str) -> None:
 @move("hand", 2)
 def acknowledge_by_hand(play: Play, name: str, _: str) -> None:
     """Remove the annotation that the agents obey; nobody else may set it."""
-    play.cluster.annotate(name, KEYS.acknowledge, None)
+    play.cluster.annotate(name, f"{KEYS.prefix}/acknowledge", None)
 
 
 @move("hand", 1, on_node=False)

@@ -26,6 +26,7 @@ from tests.explore.shown import Strikes
 from tests.explore.truth import Truth
 from tests.explore.waits import HookWaits, Waits
 from tests.laws import checked
+from tests.support.builders import IMDS
 from tests.support.of_features import annotations_of_signs, from_tests
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
@@ -311,7 +312,7 @@ class Laws:
         cluster = self.world.cluster
         self.checked["calm"] += 1
         for name, node in cluster.nodes.items():
-            stays = [KEYS.imds, KEYS.maintenance_profile, KEYS.maintenance_state, KEYS.maintenance_data]
+            stays = [IMDS, KEYS.maintenance_profile, KEYS.maintenance_state, KEYS.maintenance_data]
             # The UID says whose data the workflows have left.
             stays += [KEYS.uid] if KEYS.maintenance_data in node.annotations else []
             left = [key for key in (*node.labels, *node.annotations) if KEYS.owns(key) and key not in stays]

@@ -20,6 +20,7 @@ from reconciler.sources.arm.source import Planned
 from reconciler.sources.aws.source import CODES, InstanceEvent
 from reconciler.sources.condition import SECTION as CONDITIONS
 from tests.explore.outside import Said, SimulatedArm, SimulatedEc2
+from tests.support.builders import IMDS
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
 DEADLOCK = "KernelDeadlock"
@@ -98,7 +99,7 @@ class Truth:
 
     def _imds(self, node: Node) -> Channel:
         agents = self._world.cluster.agents
-        text = node.annotations.get(KEYS.imds)
+        text = node.annotations.get(IMDS)
         if agents.problem or node.name in agents.not_ready:
             return Channel("imds", readable=False)
         if text is None:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from reconciler.model.keys import OwnKeys
+from tests.support.builders import IMDS
 from tests.support.controlplane import workloads
 
 Object = dict[str, Any]
@@ -79,7 +80,7 @@ def our_annotations(random: Random, uid: str) -> Object:
         "claimedBy": texts(random)[:1000],
     }
     chosen: dict[str, str] = {
-        KEYS.imds: random.choice([json.dumps(events)[:250_000], texts(random)]),
+        IMDS: random.choice([json.dumps(events)[:250_000], texts(random)]),
         KEYS.record: random.choice([json.dumps(record), texts(random), '{"version":1,"uid":"\\ud800"}']),
         KEYS.request: random.choice(
             [
@@ -88,7 +89,7 @@ def our_annotations(random: Random, uid: str) -> Object:
                 texts(random),
             ]
         ),
-        KEYS.acknowledge: texts(random),
+        f"{KEYS.prefix}/acknowledge": texts(random),
     }
     key = random.choice(sorted(chosen))
     return {key: chosen[key]}

@@ -27,7 +27,7 @@ from reconciler.run import PARTS
 from tests.laws.histories import History, Step, people_steps, platform_steps, small_world, waits
 from tests.laws.hits import Hits
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX
+from tests.support.builders import IMDS, NOW, PREFIX
 from tests.support.of_features import annotations_of_signs
 from tests.support.patches import answer_patch
 from tests.support.searching import examples
@@ -160,10 +160,10 @@ def test_no_key_that_we_wrote_stays_and_each_that_stays_is_named(
     left = {key for key in cluster.keys if KEYS.owns(key)}
     if code == 0:
         theirs = {one["key"] for one in cluster.node["spec"]["taints"] if one["effect"] != PREFERENCE}
-        still_written = {KEYS.imds} if agent else set()
+        still_written = {IMDS} if agent else set()
         assert left & WRITTEN <= still_written | (theirs & {KEYS.maintenance})
         # To remove it would hide what the agent reports until it writes again.
-        assert (KEYS.imds in left) is (agent and KEYS.imds in {*labels, *annotations})
+        assert (IMDS in left) is (agent and IMDS in {*labels, *annotations})
         # A record under the name of another node says nothing of the cordon of this one.
         ours = record.get(KEYS.record) == OURS and KEYS.uid not in annotations
         assert cluster.node["spec"].get("unschedulable", False) is not ours
@@ -181,13 +181,13 @@ def test_no_key_that_we_wrote_stays_and_each_that_stays_is_named(
 
 
 def test_a_release_of_one_node_keeps_what_people_have_said_and_names_it(cluster: Cluster) -> None:
-    said = {KEYS.hold: A_HOLD, KEYS.request: "{}", KEYS.said_before: "[]", KEYS.imds: "{}", KEYS.record: OURS}
+    said = {KEYS.hold: A_HOLD, KEYS.request: "{}", KEYS.said_before: "[]", IMDS: "{}", KEYS.record: OURS}
     cluster.node = node_with({KEYS.ignore: "true", KEYS.state: "in-maintenance"}, said, [])
 
     code, printed = cluster.release("n")
 
     # The UID names the node of what people have said.
-    assert (code, cluster.keys) == (0, {KEYS.hold, KEYS.request, KEYS.imds, KEYS.ignore, KEYS.uid})
+    assert (code, cluster.keys) == (0, {KEYS.hold, KEYS.request, IMDS, KEYS.ignore, KEYS.uid})
     assert printed.splitlines()[1:] == [
         "n: released and uncordoned",
         f"left on 1 node (n): {KEYS.hold}; reconciler resume n removes it",

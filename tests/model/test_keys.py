@@ -54,5 +54,5 @@ def test_a_permission_of_a_feature_takes_no_key_of_the_core(monkeypatch: pytest.
     taken = PermissionKind(name="hold", command="allow", noun="permit", done="allowed")
     monkeypatch.setattr(permission_kinds, "permission_kinds", lambda: {"hold": taken})
 
-    with pytest.raises(ValueError, match=r"has the key a\.example/hold of the core"):
+    with pytest.raises(ValueError, match=r"has the key a\.example/hold, which exists"):
         OwnKeys("a.example").on_nodes  # noqa: B018 - the list is made when it is read

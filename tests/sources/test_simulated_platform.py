@@ -18,6 +18,7 @@ from reconciler.simulation.world import World
 from reconciler.sources import condition as node_condition
 from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds import source as published
+from reconciler.sources.imds.keys import ACKNOWLEDGED
 from tests.simulation.building import PREFIX, START, name, web, world
 
 MINUTE = timedelta(minutes=1)
@@ -151,7 +152,7 @@ def test_of_several_events_the_condition_shows_one_and_the_agent_all() -> None:
 
 def acknowledge(there: World, instance: int, *ids: str) -> None:
     """Have the agent of a node acknowledge these events."""
-    there.cluster.annotate(name(instance), OwnKeys(PREFIX).acknowledge, imds.to_acknowledgement(ids))
+    there.cluster.annotate(name(instance), ACKNOWLEDGED.below(PREFIX), imds.to_acknowledgement(ids))
 
 
 def of_two_vms() -> tuple[World, VmEvent, VmEvent]:
@@ -194,7 +195,7 @@ def test_an_acknowledged_event_starts_early_on_all_its_vms() -> None:
 def test_what_is_removed_before_the_agent_reads_it_does_not_start() -> None:
     there, *_ = of_two_vms()
     acknowledge(there, 0, "A1")
-    there.cluster.annotate(name(0), OwnKeys(PREFIX).acknowledge, None)
+    there.cluster.annotate(name(0), ACKNOWLEDGED.below(PREFIX), None)
     there.advance(MINUTE)
 
     assert not there.log.of(Actor.PLATFORM, "Reboot started")
@@ -239,4 +240,4 @@ def test_an_event_of_two_vms_starts_once_both_nodes_are_drained_and_long_before_
     keys = OwnKeys(PREFIX)
     for node in there.cluster.nodes.values():
         assert not node.unschedulable
-        assert not {keys.record, keys.acknowledge} & set(node.annotations)
+        assert not {keys.record, ACKNOWLEDGED.below(PREFIX)} & set(node.annotations)

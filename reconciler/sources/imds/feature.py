@@ -13,7 +13,6 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.model.event import MaintenanceEvent, Reading, Signal, Status
-from reconciler.model.keys import keys_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Ending, Notice, SharedEvent
@@ -29,6 +28,7 @@ from reconciler.profiles.situation import Offer, Request, Situation
 from reconciler.profiles.vocabulary import CheckResult, failed, passed
 from reconciler.settings.policies import EventPolicy
 from reconciler.sources.imds import scheduled_events as imds
+from reconciler.sources.imds.keys import ACKNOWLEDGED, PUBLISHED
 from reconciler.sources.imds.settings import ACKNOWLEDGES
 
 NAME = "imds"
@@ -299,7 +299,7 @@ class Acknowledging(Decider):
 
 def _taken_back(node: Node, prefix: str) -> NodeSigns:
     """Return the change that removes the acknowledgement from a node that must not be changed otherwise."""
-    key = keys_of(prefix).acknowledge
+    key = ACKNOWLEDGED.below(prefix)
     return NodeSigns({key: None} if key in node.annotations else {})
 
 
@@ -314,11 +314,12 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
     acknowledged = _acknowledged(decision.record)
     ids = sorted(may & acknowledged) if decision.drained and decision.cordoned else []
     text = imds.to_acknowledgement(ids) if ids else None
-    read, keys, changed = node.read, context.keys, dict[str, str | None]()
-    if read.annotations.get(keys.acknowledge) != text:
-        changed[keys.acknowledge] = text
-    if imds.published(read.annotations.get(keys.imds, "")).is_of_another_vm(read.provider_id):
-        changed[keys.imds] = None
+    read, changed = node.read, dict[str, str | None]()
+    told, published = (key.below(context.keys.prefix) for key in (ACKNOWLEDGED, PUBLISHED))
+    if read.annotations.get(told) != text:
+        changed[told] = text
+    if imds.published(read.annotations.get(published, "")).is_of_another_vm(read.provider_id):
+        changed[published] = None
     return NodeSigns(changed)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 
-from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.platform import SimulatedPlatform
+from reconciler.sources.imds.keys import ACKNOWLEDGED, PUBLISHED
 from reconciler.sources.imds.scheduled_events import from_acknowledgement, to_annotation
 
 ACKNOWLEDGES_AFTER = timedelta(seconds=10)
@@ -20,12 +20,12 @@ class PublishingAgents:
     """The agents of all nodes, with annotations under this prefix."""
 
     def __init__(self, cluster: SimulatedCluster, platform: SimulatedPlatform, prefix: str) -> None:
-        self._cluster, self._platform, self._keys = cluster, platform, keys_of(prefix)
+        self._cluster, self._platform, self._prefix = cluster, platform, prefix
         cluster.node_listeners.append(self._heed)
 
     def publish(self, node: str, vm: str, events: Sequence[Mapping[str, object]]) -> None:
         """Write the annotation; a node without events gets none."""
-        key = self._keys.imds
+        key = PUBLISHED.below(self._prefix)
         if events or key in self._cluster.nodes[node].annotations:
             self._cluster.annotate(node, key, to_annotation({"Events": list(events)}, vm))
 
@@ -44,7 +44,7 @@ class PublishingAgents:
             self._platform.start(event_id, name, because="acknowledged")
 
     def _wanted(self, node: Node) -> frozenset[str]:
-        named = from_acknowledgement(node.annotations.get(self._keys.acknowledge))
+        named = from_acknowledgement(node.annotations.get(ACKNOWLEDGED.below(self._prefix)))
         return frozenset(event_id.casefold() for event_id in named)
 
 

@@ -11,12 +11,12 @@ from functools import lru_cache
 
 from reconciler.model.azure import vm_name
 from reconciler.model.event import Answer, Reading
-from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.snapshot import Agents
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.schema import Settings
 from reconciler.sources.imds import scheduled_events as imds
+from reconciler.sources.imds.keys import PUBLISHED
 from reconciler.sources.imds.settings import SECTION
 
 _NONE = Reading(imds.SOURCE, Answer.NO_EVENT)
@@ -71,7 +71,7 @@ SOURCES = (PublishedEvents(),)
 
 def read(node: Node, prefix: str, agents: Agents) -> Reading:
     """Return what IMDS reported about the node's VM when its agent last published."""
-    key = keys_of(prefix).imds
+    key = PUBLISHED.below(prefix)
     text = node.annotations.get(key)
     # An event that was published counts without the state of the agents: its cordon does not wait for that.
     silent = (

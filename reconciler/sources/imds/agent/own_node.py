@@ -18,6 +18,7 @@ from reconciler.model.errors import ClusterError, Unauthorized, Unreachable, err
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import is_object_name
 from reconciler.sources.imds.agent.plain_http import HttpAnswer, exchange
+from reconciler.sources.imds.keys import ACKNOWLEDGED, PUBLISHED
 
 TIMEOUT = 10.0
 """The timeout of a request to the API server, in seconds."""
@@ -89,8 +90,8 @@ class OwnNodeClient:
             raise ValueError(f"not the name of a Node: {node[:100]!a}")
         self._access = access
         self._node = node
-        self._annotation = keys_of(prefix).imds
-        self._acknowledge = keys_of(prefix).acknowledge
+        self._annotation = PUBLISHED.below(prefix)
+        self._acknowledge = ACKNOWLEDGED.below(prefix)
         self._uid = keys_of(prefix).uid
         self._user_agent = user_agent
 

@@ -42,6 +42,7 @@ OURS = {
     "reconciler.sources.imds.agent.own_node",
     "reconciler.sources.imds.agent.plain_http",
     "reconciler.sources.imds.agent.program",
+    "reconciler.sources.imds.keys",
     "reconciler.sources.imds.scheduled_events",
 }
 
