@@ -13,12 +13,23 @@ import click
 from jobs import options
 from jobs.runtime.environment import Target, VariablesAsWritten, connected
 from jobs.runtime.output import echo, echo_folded
-from jobs.runtime.settings_source import SettingsSource, settings_from, with_calendars
-from reconciler.model.content import Holder
+from jobs.runtime.settings_source import (
+    SettingsInUse,
+    SettingsSource,
+    last_good,
+    settings_from,
+    with_calendars,
+)
+from reconciler.calendar.values import in_zone
+from reconciler.kubernetes.config_maps import read_installed
+from reconciler.kubernetes.connection import Connection
+from reconciler.model.content import Holder, short_hash
 from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.grants import Account
 from reconciler.model.node import Wanted
 from reconciler.report.acting import cluster_words
+from reconciler.report.effect import effect_lines, effect_of
+from reconciler.report.values import unseen_lines
 from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of
@@ -44,8 +55,9 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
     Warnings, on stderr, are about valid settings that probably do something else than meant, about
     permissions that the cluster does not grant, and about nodes of the cluster that they no longer manage.
     A file is compared with the cluster that --kubeconfig, --context or the variable KUBECONFIG names. Then
-    the output also says on how many nodes each selector and condition is. If only the variable names it, a
-    cluster that can't be read is not a mistake.
+    the output also says on how many nodes each selector and condition is, and how many nodes, cases and
+    misses there are with the settings in use and with these. If only the variable names it, a cluster that
+    can't be read is not a mistake.
     """
     now = datetime.now(UTC)
     settings = settings_from(config, target, now)
@@ -68,9 +80,9 @@ def command(config: SettingsSource, strict: bool, permissions: bool, target: Tar
     found: list[KeyWarning | str] = [*warnings(settings, now), *_missing(config, settings, target)]
     found += unread if asked else ()
     if in_cluster is not None:
-        words, questions = in_cluster
+        words, questions, before = in_cluster
         found += questions
-        for line in () if permissions else words:
+        for line in () if permissions else (*words, *_effect(config, settings, before, target)):
             echo_folded(line)
     for warning in found:
         place = f":{warning.line}" if isinstance(warning, KeyWarning) and warning.line else ""
@@ -102,17 +114,17 @@ def _missing(config: SettingsSource, settings: Settings, target: Target) -> Iter
 
 def _in_cluster(
     config: SettingsSource, settings: Settings, target: Target, *, named: bool
-) -> tuple[list[str], list[KeyWarning]] | None:
+) -> tuple[list[str], list[KeyWarning], SettingsInUse | str] | None:
     """Return what the settings mean for the nodes that exist, and what is probably not meant of that.
 
-    That is what they would no longer do, unlike the installed ones, and what is about none or most nodes.
-    None if the nodes can't be read: then a line says so. A cluster that no option has `named` is asked only
-    if that needs no program that signs in.
+    That is what they would no longer do, unlike those in use, and what is about none or most nodes. Those in
+    use are returned as well, or in words why there are no others to compare with. None if the nodes can't be
+    read: then a line says so. A cluster that no option has `named` is asked only if that needs no program
+    that signs in.
     """
     from reconciler.kubernetes.access import is_plain
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.cluster_name import name_cluster
-    from reconciler.kubernetes.config_maps import read_installed
 
     not_compared = f"note: {config}: not compared with the nodes of the cluster"
     if not named and not is_plain(os.environ["KUBECONFIG"]):
@@ -123,24 +135,69 @@ def _in_cluster(
             wanted = Wanted(settings.condition_types(), settings.keys.prefix, labels=None)
             name_cluster(connection, settings.cluster)
             nodes = Cluster(connection, namespace=target.namespace).nodes(wanted)
-            installed = read_installed(connection, target.namespace)
+            before = _in_use(connection, target.namespace, settings)
     except ClusterError as error:
         echo_folded(f"{not_compared}: {error}", err=True)
         return None
     counted = [(node.labels, 1) for node in nodes]
     covered = coverage_of(settings, counted)
-    try:
-        before = None
-        if not isinstance(installed, str):
-            variables = VariablesAsWritten(os.environ)
-            before = parse_content(installed.content, str(installed), None, variables)
-    except SettingsError:
-        before = None
-    lost = selects_none(covered) if before is None else losses(coverage_of(before, counted), covered)
+    known = before.settings if isinstance(before, SettingsInUse) else None
+    lost = selects_none(covered) if known is None else losses(coverage_of(known, counted), covered)
     questions = {each.key: each for each in (*nodes_to_question(settings, nodes), *lost)}
     where = cluster_words(connection.cluster, connection.origin.context)
     words = ["", f"In the {where}", *nodes_in_words(settings, nodes)]
-    return words, [*questions.values()]
+    return words, [*questions.values()], before
+
+
+def _in_use(connection: Connection, namespace: str, checked: Settings) -> SettingsInUse | str:
+    """Return the settings that these would replace, or in words why there are none to compare with.
+
+    They are the installed ones. If these are refused, or are checked themselves, they are the last good ones.
+    """
+    hashed = checked.version.hash if checked.version is not None else ""
+    why = in_use = "these are the settings in use"
+    try:
+        installed = read_installed(connection, namespace)
+        if isinstance(installed, str):
+            why = installed
+        elif short_hash(installed.content) != hashed:
+            name, variables = str(installed), VariablesAsWritten(os.environ)
+            return SettingsInUse(parse_content(installed.content, name, None, variables), name)
+    except SettingsError as error:
+        why = error.mistakes[0]
+    used = last_good(connection, namespace, None)
+    if isinstance(used, str):
+        return f"{why}; {used}" if used else why
+    version = used.settings.version
+    return in_use if version is not None and version.hash == hashed else used
+
+
+def _effect(
+    config: SettingsSource, settings: Settings, before: SettingsInUse | str, target: Target
+) -> Iterator[str]:
+    """Yield how many nodes, cases and misses there are with the settings in use, and with those checked."""
+    from jobs.runtime.clock import ServerClock
+    from jobs.runtime.outside import Wiring
+    from reconciler.run import examine
+
+    known = [settings] if isinstance(before, str) else [before.settings, settings]
+    try:
+        with connected(target) as connection:
+            wiring, clock = Wiring(connection, target), ServerClock(connection)
+            # Whether a reconciler runs changes both in the same way, so it is not asked.
+            plans = [
+                examine(wiring.to_read(each), each, clock.now(), with_preview=True).plan for each in known
+            ]
+    except ClusterError as error:
+        echo_folded(f"note: {config}: cases and misses are not compared: {error}", err=True)
+        return
+    if isinstance(before, str):
+        yield f"With these settings (not compared: {before})"
+    else:
+        yield in_zone(f"With {before.source}, and then with these settings", settings.time_zone)
+    effects = [effect_of(plan) for plan in plans]
+    lines = effect_lines(effects[0] if len(effects) > 1 else None, effects[-1])
+    yield from (f"  {line}" for line in (*lines, *unseen_lines(plans[-1].unseen)))
 
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:

@@ -345,10 +345,10 @@ def prefix_in_use(given: str | None, connection: Connection, namespace: str) -> 
     try:
         return parse_content(found.content, str(found), None, VariablesAsWritten(os.environ)).keys.prefix
     except SettingsError as error:
-        from jobs.runtime.settings_source import last_good
+        from jobs.runtime.settings_source import instead_of_refused
 
         try:
-            used = last_good(connection, namespace, None, found, error)
+            used = instead_of_refused(connection, namespace, None, found, error)
         except SettingsError as neither:
             raise SettingsError(
                 (*neither.mistakes, "or name the prefix of the keys with --prefix")

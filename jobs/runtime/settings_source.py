@@ -31,6 +31,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.reconciler import Reconciler, running
 from reconciler.model.snapshot import Ledger
+from reconciler.model.values import replace
 from reconciler.report import safe
 from reconciler.report.acting import acting_lines, cluster_words
 from reconciler.report.lines import Line
@@ -308,35 +309,43 @@ def settings_in_use(source: SettingsSource | None, target: Target, now: datetime
         try:
             settings = parse_content(installed.content, name, now, VariablesAsWritten(os.environ))
         except SettingsError as error:
-            return last_good(connection, target.namespace, now, installed, error)
+            return instead_of_refused(connection, target.namespace, now, installed, error)
         return SettingsInUse(settings, name, "", cluster, context)
 
 
-def last_good(
-    connection: Connection, namespace: str, now: datetime | None, held: HeldSettings, error: SettingsError
-) -> SettingsInUse:
-    """Return the last good settings, as a feature keeps them, where those that are held have this `error`.
+def last_good(connection: Connection, namespace: str, now: datetime | None) -> SettingsInUse | str:
+    """Return the settings that a pass has used last, as a feature keeps them.
 
-    They are loaded `now` (aware; None: not known). Raises SettingsError with every mistake, and why there are
-    no last good ones.
+    Else return in words why they are not known, empty if nothing keeps them. They are loaded `now` (aware;
+    None: not known).
     """
     find = first("last_good")
     kept: LastGood | str = find(connection, namespace) if find is not None else ""
-    if isinstance(kept, LastGood):
-        try:
-            settings = parse_content(kept.content, kept.name, now, VariablesAsWritten(os.environ))
-        except SettingsError as also:
-            # Another version of this program may have used them.
-            kept = f"the last good ones can't be used either: {also.mistakes[0]}"
-        else:
-            refused = RefusedSettings(str(held), short_hash(held.content), error.mistakes)
-            cluster, context = connection.cluster, connection.origin.context
-            return SettingsInUse(settings, kept.name, "", cluster, context, refused)
+    if isinstance(kept, str):
+        return kept
+    try:
+        settings = parse_content(kept.content, kept.name, now, VariablesAsWritten(os.environ))
+    except SettingsError as error:
+        # Another version of this program may have used them.
+        return f"the last good ones can't be used either: {error.mistakes[0]}"
+    return SettingsInUse(settings, kept.name, "", connection.cluster, connection.origin.context)
+
+
+def instead_of_refused(
+    connection: Connection, namespace: str, now: datetime | None, held: HeldSettings, error: SettingsError
+) -> SettingsInUse:
+    """Return the last good settings where those that are held can't be used, as `error` says.
+
+    Raises SettingsError with every mistake, and why there are no last good ones.
+    """
+    used = last_good(connection, namespace, now)
+    if isinstance(used, SettingsInUse):
+        return replace(used, refused=RefusedSettings(str(held), short_hash(held.content), error.mistakes))
     goes_on = (
         "a reconciler that runs goes on with its last good settings: `reconciler page` shows what it "
         "does; other commands take them with --config FILE"
     )
-    raise SettingsError((*error.mistakes, *([kept] if kept else []), goes_on)) from error
+    raise SettingsError((*error.mistakes, *([used] if used else []), goes_on)) from error
 
 
 def settings_from(source: SettingsSource, target: Target, now: datetime, *, acts: bool = False) -> Settings:

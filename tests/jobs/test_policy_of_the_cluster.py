@@ -411,6 +411,57 @@ def test_a_file_is_compared_with_the_policy_and_the_nodes_of_the_cluster(
     assert main(["check-config", str(file), "--strict"]) == 0
 
 
+def effect(out: str) -> list[str]:
+    """What `check-config` says of the numbers before and after."""
+    lines = [line.strip() for line in out.splitlines()]
+    return lines[next(place for place, line in enumerate(lines) if line.startswith("With ")) :]
+
+
+def test_a_file_that_is_checked_says_what_it_changes_of_nodes_cases_and_misses(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce"
+    cluster.nodes["late"] = node("late")
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat(timespec="seconds")
+    cluster.annotations()[f"{DEFAULT_PREFIX}/request"] = '{"kind": "Redeploy"}'
+    cluster.annotations("late")[f"{DEFAULT_PREFIX}/request"] = json.dumps(
+        {"kind": "Redeploy", "notBefore": tomorrow}
+    )
+    file = tmp_path / "maintenance.yaml"
+    never = "{name: never, start: 2020-01-01, end: 2099-01-01, absolute: true}"
+    file.write_text(f"mode: Enforce\nnotAllowed: [{never}]\n")
+    assert cluster.run("check-config", str(file)) == 0
+    assert effect(capsys.readouterr().out) == [
+        "With configmap/node-maintenance/maintenance-policy/maintenance.yaml, and then with these settings",
+        "nodes managed: 2 before, 2 after",
+        "cases: 2 before, 2 after",
+        "misses: 0 before, 1 after (late)",
+    ]
+    file.write_text("mode: Enforce\nnodeSelector: {pool: none}\n")
+    assert cluster.run("check-config", str(file)) == 0
+    assert effect(capsys.readouterr().out)[1:] == [
+        "nodes managed: 2 before, 0 after",
+        "cases: 2 before, 0 after",
+        "misses: 0 before, 0 after",
+        "unguarded nodes: 0 before, 2 after (late, n)",
+    ]
+
+
+def test_without_settings_to_compare_with_the_numbers_of_the_file_are_said(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "maintenance.yaml"
+    file.write_text("mode: Enforce\n")
+    assert cluster.run("check-config", str(file)) == 0
+    first, *numbers = effect(capsys.readouterr().out)
+    assert first.startswith("With these settings (not compared: no ConfigMap node-maintenance/")
+    assert numbers == ["nodes managed: 1", "cases: 0", "misses: 0"]
+    cluster.maps["node-maintenance", "maintenance-policy"] = "mode: Enforce\n"
+    assert cluster.run("check-config", str(file)) == 0
+    first = effect(capsys.readouterr().out)[0]
+    assert first.startswith("With these settings (not compared: these are the settings in use")
+
+
 def test_a_file_is_compared_with_the_cluster_that_the_environment_names_if_that_answers(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

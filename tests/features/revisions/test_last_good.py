@@ -116,6 +116,22 @@ def test_a_file_and_what_is_checked_are_refused_as_before(
     assert "settings rejected" not in capsys.readouterr().out
 
 
+def test_what_is_checked_is_compared_with_the_last_revision(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "maintenance.yaml"
+    file.write_bytes(GOOD + b"nodeSelector: {pool: none}\n")
+    assert cluster.run("check-config", str(file)) == 0
+    said = capsys.readouterr()
+    with_both = "With revision 1 of Sat 2026-11-21 13:00 CET (Europe/Berlin), and then with these settings\n"
+    assert f"{with_both}  nodes managed: 1 before, 0 after\n" in said.out
+    assert "nodeSelector: selects none" in said.err
+
+    file.write_bytes(GOOD)
+    assert cluster.run("check-config", str(file)) == 0
+    assert "With these settings (not compared: these are the settings in use)" in capsys.readouterr().out
+
+
 def test_a_drain_by_hand_uses_the_prefix_of_the_last_revision(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,6 +90,9 @@ def test_what_was_used_is_listed_shown_and_compared_with_the_rights_of_the_manif
             text = asked(programs, kubeconfig=reader)
             windows = programs.run("windows", kubeconfig=reader)
             report = programs.run("report", f"--config={POLICY}", "-o", "json", kubeconfig=reader).document
+            file = programs.folder / "checked.yaml"
+            file.write_text(FIRST, encoding="utf-8")
+            checked = programs.run("check-config", str(file), kubeconfig=reader)
             push(scene, programs, SECOND)
             repaired = programs.run("windows", kubeconfig=reader)
 
@@ -117,6 +120,9 @@ def test_what_was_used_is_listed_shown_and_compared_with_the_rights_of_the_manif
     assert "settings rejected" not in repaired.out
     assert "mode" in report["refusedSettings"]["mistakes"][0]
     assert report["policy"]["hash"] == listed["hash"]
+    assert checked.code == 0
+    with_both = checked.out.partition("\nWith revision 2 of ")[2]
+    assert with_both.splitlines()[1:3] == ["  nodes managed: 0 before, 1 after", "  cases: 0 before, 0 after"]
 
 
 def test_a_next_leader_adds_nothing_for_the_same_text_and_replaces_what_is_broken(
