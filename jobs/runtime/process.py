@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache, reduce, wraps
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
@@ -21,12 +21,15 @@ from reconciler import plugins
 from reconciler.model.errors import ReconcilerError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jobs.runtime.health import Make
     from jobs.runtime.machines import Makers
     from reconciler.http.retrying import Guard
     from reconciler.kubernetes.cluster import Cluster
     from reconciler.kubernetes.connection import Connection
     from reconciler.model import snapshot
+    from reconciler.model.content import ConfigMapName
     from reconciler.model.drains import DrainOrder, DrainProgress, Eviction
     from reconciler.model.ended_case import EndedCase
     from reconciler.model.explanation import KnownMove
@@ -413,6 +416,21 @@ class LastGood(Struct, frozen=True):
     name: str
 
 
+class Viewed(Struct, frozen=True):
+    """What a command is asked, of which a feature shows a view of its own.
+
+    `files` are read instead of the cluster, if there are any. `node` is only this one, and `since` only what
+    is not older. `output` is the form of the output.
+    """
+
+    files: tuple[Path, ...]
+    node: str | None
+    since: timedelta | None
+    output: str
+    target: Target
+    config: Path | ConfigMapName | None = None
+
+
 class Process(Struct, frozen=True):
     """What a feature gives to a process.
 
@@ -429,7 +447,8 @@ class Process(Struct, frozen=True):
     that it makes in our namespace. `moves` returns what it keeps of how a pod was moved, also one that is
     gone, and sentences about what it could not read; it raises `click.ClickException` for an option that
     can't be followed. `last_good` returns what it keeps in a namespace of the settings that a pass has used
-    last, or in words why there is nothing; it raises nothing.
+    last, or in words why there is nothing; it raises nothing. `views` are what a command shows instead, by
+    the name of the option of the feature that asks for it; each returns the exit code.
     """
 
     options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
@@ -447,6 +466,13 @@ class Process(Struct, frozen=True):
     moves: Callable[[AskedPod], tuple[Sequence[KnownMove], Sequence[str]]] | None = None
     last_good: Callable[[Connection, str], LastGood | str] | None = None
     families: tuple[Family, ...] = ()
+    views: Mapping[str, Callable[[Viewed], int]] = field(default_factory=dict)
+
+
+def view_of(given: Mapping[str, Any]) -> Callable[[Viewed], int] | None:
+    """Return what shows the view that one of these options of features asks for, None if none does."""
+    views = {name: view for process in processes() for name, view in process.views.items()}
+    return next((views[name] for name, value in given.items() if value and name in views), None)
 
 
 @cache

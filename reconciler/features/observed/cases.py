@@ -45,14 +45,15 @@ class ObservedCase(Struct, frozen=True):
     """Announced maintenance of a node, from the first pass that saw it until it is over; moments are UTC.
 
     `announced` is when that pass saw it. `kind` is the most disruptive kind of its events, or the type of
-    a condition. `key` tells it from a later one of the same node: its ID, or else its first moment.
-    `sources` have reported them. `date` is when the platform may start, None without a date. `begins` is
-    when the drain would begin, and once it has `begun` when it would have. `late` says in a few words why
-    it would have begun too late or not at all, empty if it would not, and `because` says the same, or why
-    pods stay, in a sentence. `stays` names the PodDisruptionBudgets that would keep pods on the node
-    (`PDB shop/ledger`), or the pods themselves. `cleared`: a pass saw that nothing kept them any more.
-    `struck` is when the platform started, and `pods` how many pods were on the node then, or are now;
-    None is not known. `over` is when nothing was announced any more.
+    a condition. `pool_label` is the label that names its pool. `key` tells it from a later one of the
+    same node: its ID, or else its first moment. `sources` have reported them. `date` is when the platform
+    may start, None without a date. `begins` is when the drain would begin, and once it has `begun` when
+    it would have. `late` says in a few words why it would have begun too late or not at all, empty if it
+    would not, and `because` says the same, or why pods stay, in a sentence. `stays` names the
+    PodDisruptionBudgets that would keep pods on the node (`PDB shop/ledger`), or the pods themselves.
+    `cleared`: a pass saw that nothing kept them any more. `struck` is when the platform started, and
+    `pods` how many pods were on the node then, or are now; None is not known. `over` is when nothing was
+    announced any more.
     """
 
     announced: datetime
@@ -60,6 +61,7 @@ class ObservedCase(Struct, frozen=True):
     uid: Name
     kind: Name
     pool: Written[Name] = ""
+    pool_label: Name = ""
     key: Written[Name] = ""
     sources: tuple[Name, ...] = ()
     date: datetime | None = None

@@ -16,6 +16,7 @@ from reconciler.features.observed.cases import MOST_STAYING, ObservedCase
 from reconciler.model import limits
 from reconciler.model.ended_case import leading_kind
 from reconciler.model.moments import to_text
+from reconciler.model.node import POOL_LABELS
 from reconciler.model.outcome import WaitsFor
 from reconciler.model.plan import JudgedEvent, NodePlan, Plan
 from reconciler.model.problems import guarded
@@ -67,7 +68,7 @@ class Following:
                 changed.append(_over(case, now))
                 case = None
             if case is None and node is not None:
-                case = _new(node, now)
+                case = _new(node, plan.labels.get(name, {}), now)
             if case is None:
                 continue
             others = any(one.node != name for one in begun)
@@ -86,7 +87,7 @@ def _said(case: ObservedCase) -> object:
     return replace(case, because="", begins=None, pods=None), begins
 
 
-def _new(node: NodePlan, now: datetime) -> ObservedCase | None:
+def _new(node: NodePlan, labels: Mapping[str, str], now: datetime) -> ObservedCase | None:
     """Return the case of a node that a pass sees first, None if nothing would be done for it.
 
     A node that is in maintenance is a case of the time before.
@@ -101,7 +102,9 @@ def _new(node: NodePlan, now: datetime) -> ObservedCase | None:
     moment = first.since or first.not_before
     event = next(iter(first.ids), to_text(moment) if moment is not None else "")
     kind = leading_kind(one.event for one in asking)
-    return ObservedCase(now, node.node, node.uid, kind, node.pool, limits.text(event, limits.NAME))
+    label = next((label for label in POOL_LABELS if labels.get(label) == node.pool), "")
+    key = limits.text(event, limits.NAME)
+    return ObservedCase(now, node.node, node.uid, kind, node.pool, label if node.pool else "", key)
 
 
 def _asking(node: NodePlan) -> list[JudgedEvent]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from jobs.runtime.process import Observer, Observers, Process, Surroundings
-from reconciler.features.observed import NAME
+import click
+
+from jobs.runtime.process import Observer, Observers, Process, Surroundings, Viewed
+from reconciler.features.observed import NAME, OBSERVED
 
 
 def _observer(around: Surroundings, others: Observer) -> Observer | None:
@@ -21,4 +23,18 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
     return Observers(ObservedLog(), Observing(make, around.now, others))
 
 
-PROCESS = Process(observer=_observer, config_maps=(NAME,))
+def _view(asked: Viewed) -> int:
+    from reconciler.features.observed.commands import show
+
+    return show(asked)
+
+
+_OPTION = click.option(
+    "--observed",
+    is_flag=True,
+    help="What would have been done in mode Observe, and the way to Enforce, instead.",
+)
+
+PROCESS = Process(
+    options={"history": (_OPTION,)}, observer=_observer, config_maps=(NAME,), views={OBSERVED: _view}
+)

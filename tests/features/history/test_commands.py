@@ -144,7 +144,7 @@ def test_a_missing_file_and_no_file_are_usage_errors(
     assert main(["history", str(tmp_path / "missing")]) == 2
     assert f"{tmp_path / 'missing'}': No such file or directory" in capsys.readouterr().err
     assert main(["history"]) == 2
-    assert "Missing argument 'FILE…'" in capsys.readouterr().err
+    assert "name a FILE" in capsys.readouterr().err
 
 
 def test_more_cases_than_fit_into_memory_are_refused_whole(

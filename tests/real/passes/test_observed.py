@@ -9,7 +9,8 @@ import pytest
 from jobs.runtime.environment import Target
 from reconciler.features.observed.cases import OBSERVED_CASES, Fate, Kept, ObservedCase
 from reconciler.kubernetes.kept_lines import KeptInCluster
-from tests.real.manifests.applying import applied
+from tests.real.manifests.applying import applied, built
+from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
@@ -32,7 +33,7 @@ def cases(scene: Scene) -> dict[str, ObservedCase]:
     return {line.node: line for line in lines(scene) if isinstance(line, ObservedCase)}
 
 
-def test_what_would_have_been_done_is_kept_and_nothing_else_is_written(
+def test_what_would_have_been_done_is_kept_with_no_other_write_and_shown_to_who_may_read_it(
     scene: Scene, programs: Programs
 ) -> None:
     free, full = scene.node(0), scene.node(1)
@@ -40,7 +41,12 @@ def test_what_would_have_been_done_is_kept_and_nothing_else_is_written(
     scene.workload("ledger", full)
     scene.api.create("poddisruptionbudgets", budget("ledger", min_available=1))
     programs.configure("mode: Observe\nbudget: {maxUnavailable: 2}\n")
-    with applied(scene.controlplane, "base"):
+    (role,) = built("report")
+    with (
+        applied(scene.controlplane, "base"),
+        applied(scene.controlplane, "report"),
+        account(scene, role["metadata"]["name"]) as reader,
+    ):
         wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", SYSTEM))
         began = datetime.now(UTC)
         kubeconfig = scene.controlplane.kubeconfig_for("reconciler", SYSTEM)
@@ -57,6 +63,9 @@ def test_what_would_have_been_done_is_kept_and_nothing_else_is_written(
             scene.condition_silent(node)
         said = serving.wait_for("observed", count=2)
         ended = serving.terminate()
+        asked = ("history", "--observed", "--config", str(programs.config))
+        shown = once_permitted(lambda: programs.run(*asked, "-o", "json", kubeconfig=reader))
+        text = programs.run(*asked, kubeconfig=reader)
         written = {
             (entry.resource, entry.name)
             for entry in scene.asked(since=began)
@@ -71,3 +80,14 @@ def test_what_would_have_been_done_is_kept_and_nothing_else_is_written(
     assert (kept[free].pods, kept[full].pods) == (1, 1)
     assert {(line["node"], line["fate"]) for line in said} == {(free, "in time"), (full, "blocked")}
     assert all(case.over for case in kept.values())
+
+    assert (shown.code, text.code) == (0, 0)
+    document = shown.document
+    assert {case["node"]: case["fate"] for case in document["cases"]} == {free: "in time", full: "blocked"}
+    steps = {step["title"]: step for step in document["steps"]}
+    assert steps["Nothing keeps a drain from its end"]["done"] is False
+    assert steps["Nothing keeps a drain from its end"]["todo"] == ["reconciler readiness"]
+    assert "2 nodes were announced; 1 would have been drained in time, 1 blocked by PDB default/ledger" in (
+        " ".join(text.out.split())
+    )
+    assert "[ ] Enforce on all nodes: the mode is Observe" in text.out

@@ -1,0 +1,80 @@
+"""`reconciler history --observed`: what would have been done, and the way to Enforce."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from jobs.runtime.by_hand import whole_name
+from jobs.runtime.environment import connected
+from jobs.runtime.looks import echo_lines
+from jobs.runtime.output import echo, echo_document, print_text
+from jobs.runtime.process import Viewed, first
+from jobs.runtime.settings_source import settings_to_show
+from reconciler.features.observed import NAME
+from reconciler.features.observed.cases import OBSERVED_CASES, Kept, Stretch
+from reconciler.features.observed.lines import read_files
+from reconciler.features.observed.summary import as_csv, as_text, chosen, summed_up
+from reconciler.features.observed.way import offers, steps
+from reconciler.kubernetes.config_maps import unreadable
+from reconciler.kubernetes.kept_lines import KeptInCluster
+from reconciler.model.errors import Rejected
+from reconciler.model.limits import count_of
+from reconciler.model.moments import shifted
+from reconciler.model.values import replace
+from reconciler.settings.schema import Mode
+
+BROKEN = 1
+"""The exit code if a line could not be read."""
+
+
+def show(asked: Viewed) -> int:
+    """Print what would have been done; return the exit code."""
+    now = datetime.now(UTC)
+    since = shifted(now, -asked.since) if asked.since is not None else None
+    if asked.files:
+        cases, broken = read_files(asked.files)
+        if broken:
+            echo(f"{count_of(broken, 'line')} about cases can't be read", err=True)
+        node = whole_name(asked.node, {case.node for case in cases}) if asked.node is not None else None
+        source = "the file" if len(asked.files) == 1 else "the files"
+        found = summed_up(chosen(cases, since, node), now, source)
+        if asked.output == "csv":
+            print_text(as_csv(found), nl=False)
+        else:
+            echo_document(found.document, asked.output, partial(as_text, found, ZoneInfo("UTC")))
+        return BROKEN if broken else 0
+    policy = settings_to_show(asked.config, asked.target, now)
+    settings = policy.settings
+    with connected(asked.target) as connection:
+        place = KeptInCluster(OBSERVED_CASES, connection, asked.target.namespace)
+        source = f"the ConfigMap {place.name}"
+        try:
+            kept = place.read()
+        except ValueError as error:
+            why = unreadable(asked.target.namespace, NAME, error, "what is observed from then on is kept")
+            raise Rejected(why) from error
+        readiness = first("findings")
+        known = readiness(asked.target, connection)(settings) if readiness is not None else None
+    lines: tuple[Kept, ...] = kept.lines if kept is not None else ()
+    names = {line.node for line in lines if not isinstance(line, Stretch)}
+    node = whole_name(asked.node, names) if asked.node is not None else None
+    if kept is None:
+        why = "no pass in mode Observe was made by `serve`, `observed.keep` is 0s"
+        echo(f"{source} does not exist: {why}, or the reconciler is in another namespace", err=True)
+    found = summed_up(
+        chosen(lines, since, node),
+        now,
+        source,
+        observes=settings.mode is Mode.OBSERVE,
+        whole_from=kept.whole_from if kept is not None else None,
+    )
+    found = replace(found, steps=steps(found, settings, known, simulates=offers("simulate")))
+    echo_lines(policy.first_lines(asked.output))
+    document = policy.named_in(found.document)
+    if asked.output == "csv":
+        print_text(as_csv(found), nl=False)
+    else:
+        echo_document(document, asked.output, partial(as_text, found, settings.time_zone))
+    return policy.exit_code
