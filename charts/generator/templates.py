@@ -126,6 +126,8 @@ CONDITIONS = {
     "metrics": "and .Values.networkPolicies.enabled .Values.networkPolicies.monitoringByLabel",
     "monitoring/pod-monitor.yaml": ".Values.monitoring.podMonitor",
     "monitoring/rules.yaml": ".Values.monitoring.rules",
+    "pods": ".Values.permissions.pods",
+    "pods/admission-policy.yaml": "and .Values.permissions.pods .Values.admissionPolicies.enabled",
     "publish": ".Values.permissions.publish",
     "replacing": ".Values.permissions.replacing",
     "report": "or .Values.permissions.report .Values.report.enabled",

@@ -114,6 +114,9 @@ class Permissions(Part):
     )
     hooks: bool = Field(default=False, description="Create Jobs, for hooks that are Jobs.")
     hypervisors: bool = Field(default=False, description="Read and patch Hypervisors, for workflows.")
+    pods: bool = Field(
+        default=False, description="Write a ConfigMap into each namespace that says which of its Pods move."
+    )
     publish: bool = Field(
         default=False, description="Write conditions of nodes and NodeMaintenance objects, for `publish`."
     )

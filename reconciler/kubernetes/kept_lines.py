@@ -100,7 +100,7 @@ def unpacked(kind: LineKind[Line], data: Mapping[str, str]) -> KeptLines[Line]:
     try:
         lines = [kind.read(msgspec.json.decode(line)) for line in text.splitlines() if line]
         whole_from = from_text(data.get(WHOLE_FROM, ""))
-    except (ValueError, msgspec.DecodeError) as error:
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"a line of it can't be read: {limits.text(str(error), 100)}") from error
     return KeptLines(whole_from, tuple(sorted(lines, key=kind.at)), beside)
 
@@ -152,7 +152,8 @@ class KeptInCluster(Generic[Line]):
         self._guard()
         data = packed(self.kind, kept)
         if self._version:
-            body = {"metadata": {"resourceVersion": self._version}, "data": data}
+            # A text beside the lines that is not kept any more has to go.
+            body = {"metadata": {"resourceVersion": self._version}, "data": {BESIDE: None, **data}}
             place = self._place / self.kind.name
             answer = self._send(Request("PATCH", place, body=body, content_type=MERGE_PATCH))
         else:

@@ -16,6 +16,7 @@ from reconciler.model.errors import Late, LedgerUnreadable
 from reconciler.model.instructions import Waives
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import Node
+from reconciler.model.plan import NodePlan
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps, guarded, internal
@@ -282,6 +283,18 @@ class Parts(Struct, frozen=True, dict=True):
                 what = f"`{part.name}` of the ledger is not changed"
                 notes.append(f"internal error: {what}: {internal(what, error)}")
         return ledger, tuple(notes)
+
+    def with_parts(self, fleet: Fleet) -> Fleet:
+        """Return the fleet whose plans have what features say of nodes once all are decided."""
+        said = {feature.name: feature.says(fleet) for feature in self.features if feature.says}
+        if not any(said.values()):
+            return fleet
+
+        def whole(plan: NodePlan) -> NodePlan:
+            parts = {name: of[plan.node] for name, of in said.items() if plan.node in of}
+            return replace(plan, of_features={**plan.of_features, **parts}) if parts else plan
+
+        return replace(fleet, plans=tuple(map(whole, fleet.plans)))
 
     def object_changes(self, objects: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
         """Return the changes of the objects that were read."""

@@ -21,7 +21,7 @@ from reconciler.model.instructions import Waives
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import Node
 from reconciler.model.outcome import ActionKind
-from reconciler.model.plan import NodePlan
+from reconciler.model.plan import NodePart, NodePlan
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps
@@ -259,6 +259,8 @@ class Feature(Struct, frozen=True):
     `calendars` returns what counts at a moment (UTC) of the calendars at these places: what was read of them
     now, or what the value in the ledger has of them.
 
+    `says` returns what it says of nodes in the plan once all of them are decided, by their names.
+
     `labels` returns, once in a pass, what gives the labels of a managed node, with a case or without, under
     keys of other programs; None while the feature is off. They are written last, and stay then.
     """
@@ -288,5 +290,6 @@ class Feature(Struct, frozen=True):
     outlived: Callable[[Node, str], NodeSigns] | None = None
     taken_back: Callable[[Node, str], NodeSigns] | None = None
     keeps: Callable[[Any, Fleet], Any] | None = None
+    says: Callable[[Fleet], Mapping[str, NodePart]] | None = None
     labels: Callable[[Fleet], LabelsOf | None] | None = None
     removed: Callable[[Node, str], NodeSigns] | None = None

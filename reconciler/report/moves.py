@@ -81,7 +81,7 @@ def words(move: PodMove, now: datetime) -> str:
     if move.answer is Moves.STAYS and coming:
         # Nothing starts in mode Observe.
         coming = f"else the drain of its node would start {when}"
-    return "; ".join(filter(None, (answer_words(move), coming)))
+    return "; ".join(filter(None, (answer_words(move.answer, move.because), coming)))
 
 
 _SAID = {
@@ -93,10 +93,10 @@ _SAID = {
 }
 
 
-def answer_words(move: PodMove) -> str:
-    """Return whether the pod moves, and why not, without the moment."""
-    mark = ";" if move.answer is Moves.MOVES else ":"
-    return f"{_SAID[move.answer]}{mark} {move.because}" if move.because else _SAID[move.answer]
+def answer_words(answer: Moves, because: str) -> str:
+    """Return whether a pod moves, and why not, without the moment."""
+    mark = ";" if answer is Moves.MOVES else ":"
+    return f"{_SAID[answer]}{mark} {because}" if because else _SAID[answer]
 
 
 _COUNTED = {
@@ -108,9 +108,9 @@ _COUNTED = {
 }
 
 
-def counts(moves: Iterable[PodMove]) -> str:
-    """Return how many of the pods move, and how many do not: `1 blocked, 3 will move`."""
-    counted = Counter(move.answer for move in moves)
+def counts(answers: Iterable[Moves]) -> str:
+    """Return how many pods move, and how many do not: `1 blocked, 3 will move`."""
+    counted = Counter(answers)
     return ", ".join(
         f"{counted[answer]} {word if counted[answer] > 1 else word.replace('stay', 'stays')}"
         for answer, word in _COUNTED.items()
@@ -124,7 +124,7 @@ def pod_lines(pods: NamespacePods, now: datetime) -> list[Line]:
     Pods on other nodes are only counted. The lines are not folded, and their moments are RFC 3339.
     """
     blocked = any(move.answer is Moves.BLOCKED for move in pods.moves)
-    lines = [Line(f"pods of {pods.namespace}: {counts(pods.moves)}", blocked)]
+    lines = [Line(f"pods of {pods.namespace}: {counts(move.answer for move in pods.moves)}", blocked)]
     quiet = [move for move in pods.moves if move.because == NO_MAINTENANCE]
     for move in pods.moves:
         if move.because == NO_MAINTENANCE:

@@ -31,9 +31,9 @@ def test_it_names_the_policies_and_the_folders_that_grant_more() -> None:
     }
 
     install = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
-    assert len(policies) == 4
+    assert len(policies) == 5
     assert {name for name in policies if f"`{name}`" not in install} == set()
-    more = ("escalation", "hooks", "hypervisors", "replacing")
+    more = ("escalation", "hooks", "hypervisors", "pods", "replacing")
     assert {name for name in more if f"`k8s/{name}`" not in PAGE} == set()
     for title in ("Report a vulnerability", "Supported versions", "Threat model"):
         assert f"## {title}\n" in PAGE

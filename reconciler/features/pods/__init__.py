@@ -8,6 +8,9 @@ EVICTED = "evicted"
 NAME = "node-maintenance-pods"
 """The ConfigMap that keeps which pods were moved."""
 
+PUBLISHED = "node-maintenance-pods-of-namespace"
+"""The ConfigMap in a namespace that says which of its pods were moved, and which are to be moved."""
+
 COMMANDS = {
     "pods": Command(SEE, "Print which pods were moved: from where, when, and why.", "pods -n shop --since 2d")
 }

@@ -15,18 +15,22 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
-from reconciler.features.pods import NAME
+from reconciler.features.pods import NAME, PUBLISHED
 from reconciler.features.pods.kept import BEGINS, MOVED_PODS
 from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.moved import MovedPod
+from reconciler.features.pods.published import Published
+from reconciler.features.pods.publisher import read_published
 from reconciler.features.pods.report import PodsReport, as_text
+from reconciler.features.pods.tonight import TonightReport, tonight
 from reconciler.features.pods.tonight import as_text as tonight_as_text
-from reconciler.features.pods.tonight import tonight
 from reconciler.kubernetes.config_maps import unreadable
+from reconciler.kubernetes.connection import FORBIDDEN
 from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
-from reconciler.model.errors import Rejected
+from reconciler.model.errors import ClusterError, Forbidden, Rejected, Unauthorized
 from reconciler.model.limits import count_of, is_object_name, quoted
-from reconciler.model.moments import shifted
+from reconciler.model.moments import shifted, to_text
+from reconciler.report.lines import Line
 
 SINCE = timedelta(hours=24)
 """How far back the command looks by default."""
@@ -75,7 +79,8 @@ def pods(
     """Print which pods were moved: from where, when, and why.
 
     It reads what serve and sweep keep in the cluster, or the lines of files. With --tonight, it prints which
-    pods are to be moved, and what keeps those that can't move: a look at the cluster, as `plan`.
+    pods are to be moved, and what keeps those that can't move: a look at the cluster, as `plan`. Where you
+    may not read that, -n reads what serve publishes in the namespace (`pods.publish`).
     """
     if everywhere and namespace is not None:
         raise click.UsageError("-n names one namespace, and -A means all of them; leave one of them out")
@@ -86,7 +91,7 @@ def pods(
         raise click.UsageError(f"--tonight looks ahead, and {back} looks back; leave one of them out")
     now = datetime.now(UTC)
     if ahead:
-        return _tonight(namespace, settings_to_show(config, target, now), target, output)
+        return _tonight(namespace, settings_to_show(config, target, now), now, target, output)
     begin = shifted(now, -(since if since is not None else SINCE))
     if files:
         lines = PodLines(begin, namespace)
@@ -100,7 +105,17 @@ def pods(
         echo_document(report.document, output, partial(as_text, report, zone))
         return BROKEN if lines.broken else 0
     policy = settings_to_show(config, target, now)
-    source, kept = _kept(target, namespace)
+    # Settings that may not be read say nothing about what is published.
+    first: tuple[Line, ...] = ()
+    try:
+        source, kept = _kept(target)
+    except Forbidden as error:
+        if namespace is None:
+            raise
+        told, source = _published(target, namespace, error)
+        kept, zone = KeptLines(told.whole_from, told.moved), told.zone
+    else:
+        zone, first = policy.settings.time_zone, policy.first_lines(output)
     if kept is None:
         why = "no pod was moved yet, `pods.keep` is 0s, or the reconciler is in another namespace"
         echo(f"{source} does not exist: {why}", err=True)
@@ -109,24 +124,39 @@ def pods(
         pod for pod in known if pod.at >= begin and (namespace is None or pod.namespace == namespace)
     )
     report = PodsReport(namespace, begin, now, source, chosen, kept.whole_from if kept is not None else None)
-    echo_lines(policy.first_lines(output))
-    document = policy.named_in(report.document)
-    echo_document(document, output, partial(as_text, report, policy.settings.time_zone))
+    echo_lines(first)
+    echo_document(policy.named_in(report.document), output, partial(as_text, report, zone))
     return policy.exit_code
 
 
-def _tonight(namespace: str | None, policy: SettingsInUse, target: Target, output: str) -> int:
+def _tonight(namespace: str | None, policy: SettingsInUse, now: datetime, target: Target, output: str) -> int:
     settings = policy.settings
-    with connected(target) as connection:
-        found = examined(connection, target, settings, with_preview=True, also_pods=True, namespace=namespace)
-    report = tonight(found, namespace, settings)
-    echo_lines(policy.first_lines(output, found.plan.reconciler, found.plan.now))
-    document = policy.named_in(report.document)
-    echo_document(document, output, partial(tonight_as_text, report, settings.time_zone))
+    try:
+        with connected(target) as connection:
+            found = examined(
+                connection, target, settings, with_preview=True, also_pods=True, namespace=namespace
+            )
+        report, zone = tonight(found, namespace, settings), settings.time_zone
+        first = policy.first_lines(output, found.plan.reconciler, found.plan.now)
+    except (Forbidden, Unauthorized) as error:
+        if namespace is None or error.status != FORBIDDEN:
+            raise
+        told, source = _published(target, namespace, error)
+        if told.until < now:
+            why = (
+                f"{source} is about a night that ended at {to_text(told.until)}: serve does not write it now"
+            )
+            raise Rejected(f"{error}. {why}") from error
+        zone, first, instead = told.zone, (), (f"{source} says this: you may not read the nodes",)
+        report = TonightReport(
+            namespace, now, told.until, told.coming, left_out=told.left_out, source=source, unseen=instead
+        )
+    echo_lines(first)
+    echo_document(policy.named_in(report.document), output, partial(tonight_as_text, report, zone))
     return policy.exit_code
 
 
-def _kept(target: Target, namespace: str | None) -> tuple[str, KeptLines[MovedPod] | None]:
+def _kept(target: Target) -> tuple[str, KeptLines[MovedPod] | None]:
     """Return what the cluster keeps, and what that is called; None if nothing is. Raises ClusterError."""
     with connected(target) as connection:
         place = KeptInCluster(MOVED_PODS, connection, target.namespace)
@@ -134,3 +164,25 @@ def _kept(target: Target, namespace: str | None) -> tuple[str, KeptLines[MovedPo
             return f"the ConfigMap {place.name}", place.read()
         except ValueError as error:
             raise Rejected(unreadable(target.namespace, NAME, error, BEGINS)) from error
+
+
+def _published(target: Target, namespace: str, refused: ClusterError) -> tuple[Published, str]:
+    """Return what a namespace is told of its pods, and what that is called.
+
+    Raises the refusal for which it is asked if there is nothing, or if it may not be read either.
+    """
+    source = f"the ConfigMap {namespace}/{PUBLISHED}"
+    with connected(target) as connection:
+        try:
+            told = read_published(connection, namespace)
+        except ValueError as error:
+            then = "serve writes it again"
+            raise Rejected(unreadable(namespace, PUBLISHED, error, then)) from error
+        except ClusterError as error:
+            echo(f"{source} can't be read either: {error.because}", err=True)
+            raise refused from error
+    if told is None:
+        why = "`pods.publish` of the settings is off, or no pod of the namespace was moved or is to be moved"
+        echo(f"{source} does not exist: {why}", err=True)
+        raise refused
+    return told, source

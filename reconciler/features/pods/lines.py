@@ -68,7 +68,7 @@ class PodLines:
                 if isinstance(text, str):
                     fields[key] = self._same.setdefault(text, text)
             pod = from_fields(fields)
-        except (ValueError, msgspec.DecodeError):
+        except (ValueError, msgspec.DecodeError, RecursionError):
             self.broken += 1
             return
         chosen = self._namespace in (None, pod.namespace) and self._pod in (None, pod.pod)

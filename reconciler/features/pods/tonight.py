@@ -3,57 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
 from reconciler import __version__
+from reconciler.features.pods.coming import ComingPod, coming, end_of_night
 from reconciler.model.explanation import Examination, Moves, PodMove
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
+from reconciler.model.values import encoded
 from reconciler.passes.assess import assess
 from reconciler.profiles.orders import why_drained
 from reconciler.report.explain import order_events, plan_of
 from reconciler.report.moves import answer_words, counts
 from reconciler.report.of_namespace import by_need, check_pods_seen, moves_on
 from reconciler.report.text import shown
-from reconciler.report.values import Document, keys, plain, unseen_lines
+from reconciler.report.values import Document, plain, unseen_lines
 from reconciler.settings.schema import Settings
 
-MORNING = time(8)
-"""When a night ends, in the time zone of the settings."""
+CLUSTER = "the nodes and pods of the cluster"
+"""Where a report is read from, in words."""
 
 _ROWS = 100
 """Pods in a text; the JSON output has all of them."""
-
-
-class ComingMove(Struct, frozen=True):
-    """A pod on a node that is drained in the coming night, and `why` it is: the events, or empty."""
-
-    move: PodMove
-    why: str
-
-
-keys(
-    ComingMove,
-    "pod=move.pod node=move.node owner=move.owner? start=move.start why answer=move.answer "
-    "because=move.because? who=move.who?",
-)
 
 
 class TonightReport(Struct, frozen=True):
     """The pods of a namespace (None: of all) whose nodes are drained between `at` and `until` (UTC).
 
     Drains that have begun count. `undated` pods are on nodes with maintenance for which no start is known.
-    `unseen` are sentences about what could not be read.
+    `left_out` more are not here, because there are too many. `source` says where that was read. `unseen` are
+    sentences about what could not be read.
     """
 
     namespace: str | None
     at: datetime
     until: datetime
-    pods: tuple[ComingMove, ...]
+    pods: tuple[ComingPod, ...]
     undated: int = 0
+    left_out: int = 0
+    source: str = CLUSTER
     unseen: tuple[str, ...] = ()
 
     @property
@@ -62,15 +53,12 @@ class TonightReport(Struct, frozen=True):
         return {
             "version": "v1",
             "program": __version__,
-            **plain({"at": self.at, "until": self.until, "namespace": self.namespace, "pods": self.pods}),
+            **plain({"at": self.at, "until": self.until, "namespace": self.namespace}),
+            "source": self.source,
+            "pods": [encoded(pod) for pod in self.pods],
             "undated": self.undated,
+            "leftOut": self.left_out,
         }
-
-
-def end_of_night(now: datetime, zone: ZoneInfo) -> datetime:
-    """Return the end of the coming night (UTC): the morning of the day after `now` (aware) in the zone."""
-    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
-    return datetime.combine(tomorrow, MORNING, zone).astimezone(UTC)
 
 
 def tonight(found: Examination, namespace: str | None, settings: Settings) -> TonightReport:
@@ -83,7 +71,7 @@ def tonight(found: Examination, namespace: str | None, settings: Settings) -> To
     plan, snapshot = found.plan, found.snapshot
     until, events = end_of_night(plan.now, settings.time_zone), assess(snapshot, plan.now)
     planned = {node.node for node in plan.nodes}
-    pods: list[ComingMove] = []
+    moves: list[tuple[PodMove, str]] = []
     undated = 0
     for node in snapshot.nodes:
         here = [
@@ -100,11 +88,12 @@ def tonight(found: Examination, namespace: str | None, settings: Settings) -> To
         why = why_drained(order_events(of_node)[0])
         for move in moves_on(node, here, found, events, settings):
             if move.start is not None:
-                pods.append(ComingMove(move, why))
+                moves.append((move, why))
             elif move.answer is not Moves.STAYS:
                 undated += 1
-    pods.sort(key=lambda pod: by_need(pod.move))
-    return TonightReport(namespace, plan.now, until, tuple(pods), undated, tuple(unseen_lines(plan.unseen)))
+    moves.sort(key=lambda pair: by_need(pair[0]))
+    pods = tuple(coming(move, why) for move, why in moves)
+    return TonightReport(namespace, plan.now, until, pods, undated, unseen=tuple(unseen_lines(plan.unseen)))
 
 
 def as_text(report: TonightReport, zone: ZoneInfo, width: int | None = None) -> str:
@@ -116,7 +105,7 @@ def _lines(report: TonightReport) -> Iterator[str]:
     of = f" of {report.namespace}" if report.namespace is not None else ""
     until = to_text(report.until)
     if report.pods:
-        yield f"pods{of} on nodes that are drained until {until}: {counts(pod.move for pod in report.pods)}"
+        yield f"pods{of} on nodes that are drained until {until}: {counts(pod.answer for pod in report.pods)}"
     else:
         yield f"until {until} no node is drained that runs a pod{of}"
     if report.undated:
@@ -128,13 +117,11 @@ def _lines(report: TonightReport) -> Iterator[str]:
     if rows:
         yield ""
     for pod in rows:
-        move = pod.move
-        name = move.pod.partition("/")[2] if report.namespace is not None else move.pod
-        owner, why = f" ({move.owner})" if move.owner else "", f": {pod.why}" if pod.why else ""
-        begins = to_text(move.start) if move.start is not None else ""
-        yield "; ".join(
-            filter(None, (f"{begins} {name}{owner} on {move.node}{why}", answer_words(move), move.who))
-        )
-    hidden = len(report.pods) - len(rows)
+        name = pod.pod.partition("/")[2] if report.namespace is not None else pod.pod
+        owner, why = f" ({pod.owner})" if pod.owner else "", f": {pod.why}" if pod.why else ""
+        begins = to_text(pod.start) if pod.start is not None else "now"
+        said = (f"{begins} {name}{owner} on {pod.node}{why}", answer_words(pod.answer, pod.because), pod.who)
+        yield "; ".join(filter(None, said))
+    hidden = len(report.pods) + report.left_out - len(rows)
     if hidden:
         yield f"and {hidden:,} more, which come later; --output json has {len(report.pods):,}"

@@ -186,6 +186,9 @@ def decide(
     nodes = {node.name: node for node in snapshot.nodes}
     nodes |= {name: snapshot.aside.nodes[name] for name in rested}
     fleet = Fleet(plans, nodes, settings, now, snapshot)
+    what = "what features say of nodes is not known"
+    fleet = faults.step(what, partial(parts.with_parts, fleet), fleet)
+    plans = fleet.plans
     shown = faults.step(
         "objects for other tools are not changed",
         lambda: parts.object_changes(snapshot.for_settings.objects, fleet),

@@ -37,7 +37,12 @@ def test_a_file_says_which_pods_of_a_namespace_were_moved(
 ) -> None:
     path, now = tmp_path / "history.jsonl", datetime.now(UTC).replace(microsecond=0)
     web = moved("web", now - minutes(60), refused=(Refused("PDB shop/web", 2),))
-    write(path, moved("old", now - timedelta(days=2)), web, moved("db", now - minutes(30), "data"))
+    write(
+        path,
+        moved("old", now - timedelta(days=2)),
+        web,
+        moved("db", now - minutes(30), "data", why="shop/web"),
+    )
 
     read = json.loads(printed(capsys, "-n", "shop", "--history", str(path), "-o", "json"))
     everywhere = json.loads(printed(capsys, "-A", "--since", "3d", "--history", str(path), "-o", "json"))

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reconciler.features.pods.tonight import TonightReport, as_text, end_of_night, tonight
+from reconciler.features.pods.coming import end_of_night
+from reconciler.features.pods.tonight import TonightReport, as_text, tonight
 from reconciler.model.errors import Forbidden
 from reconciler.model.selector import parse_selector_text
 from reconciler.model.values import replace
@@ -84,7 +85,7 @@ def test_a_text_says_what_keeps_a_pod_and_who_can_change_that() -> None:
 
 def test_pods_of_all_namespaces_have_theirs_in_the_name() -> None:
     assert "shop/web-1" in as_text(report(None), UTC_ZONE)
-    assert [pod.move.pod for pod in report("team").pods] == ["team/etl"]
+    assert [pod.pod for pod in report("team").pods] == ["team/etl"]
 
 
 def test_a_namespace_of_which_nothing_moves_is_told_so() -> None:
@@ -94,7 +95,7 @@ def test_a_namespace_of_which_nothing_moves_is_told_so() -> None:
 
 
 def test_in_mode_observe_each_pod_says_that_nobody_moves_it() -> None:
-    assert {pod.move.answer.value for pod in report("team", "mode: Observe").pods} == {"stays"}
+    assert {pod.answer.value for pod in report("team", "mode: Observe").pods} == {"stays"}
 
 
 def test_pods_on_nodes_without_a_known_start_are_counted() -> None:
@@ -130,7 +131,7 @@ def test_a_night_ends_at_eight_of_the_next_day_in_the_zone(now: datetime, zone: 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_a_text_is_folded_and_obeys_no_name(width: int) -> None:
     found = report()
-    evil = replace(found.pods[0], move=replace(found.pods[0].move, pod="shop/\x1b[2J\nweb", because="\r" * 9))
+    evil = replace(found.pods[0], pod="shop/\x1b[2J\nweb", because="\r" * 9)
     text = as_text(replace(found, pods=(evil,)), UTC_ZONE, width)
 
     assert max(map(len, text.splitlines())) <= width

@@ -74,7 +74,7 @@ metadata:
   namespace: node-maintenance
   annotations: {azure.workload.identity/client-id: CLIENT}
 """
-PERMISSIONS = ("escalation", "hooks", "hypervisors", "replacing", "report", "shuffles")
+PERMISSIONS = ("escalation", "hooks", "hypervisors", "pods", "replacing", "report", "shuffles")
 PAIRS = {
     "a Deployment that reports": Same(("deployment",), {}),
     "a Deployment that acts": Same(

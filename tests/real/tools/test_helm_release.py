@@ -213,7 +213,7 @@ def test_the_notes_say_what_is_missing(helm: Helm, cluster: ControlPlane) -> Non
 @pytest.mark.usefixtures("namespace")
 @pytest.mark.parametrize("kind", ["Deployment", "CronJob"])
 def test_the_api_server_takes_every_value(helm: Helm, cluster: ControlPlane, kind: str) -> None:
-    permissions = ("escalation", "hooks", "hypervisors", "publish", "replacing", "shuffles", "report")
+    permissions = ("escalation", "hooks", "hypervisors", "pods", "publish", "replacing", "shuffles", "report")
     values: dict[str, Any] = {
         **EVERYTHING,
         "runAs": kind,
