@@ -58,11 +58,13 @@ _REFUSES = (LOOKED_AFTER, RECORD_READABLE, NOT_CLAIMED, DISMISSED)
 class Answer(Struct, frozen=True):
     """What a start comes to on the node as it is: what is said of it, and the patch, None for none.
 
-    `refused`: it can't be done, and `text` says why and what to do.
+    `start` is the one that the node then has, None without one. `refused`: it can't be done, and `text` says
+    why and what to do.
     """
 
     text: str
     write: NodeWrite | None = None
+    start: Start | None = None
     refused: bool = False
 
 
@@ -135,6 +137,11 @@ def start(
             )
         if answer.write is not None:
             answer = _write(hand, read, asked, settings)
+        if answer.start is not None:
+            # Also of a start that the node has already: whoever wrote it may have been killed before this.
+            words = answer.start.words
+            told = Notice("MaintenanceStartedByPerson", words, once=words)
+            EventsByHand(hand.connection, settings.time_zone).write(read, told)
     if machine:
         said = {
             "node": read.name,
@@ -202,16 +209,14 @@ class _Asked(Struct, frozen=True):
             and (before.now or not self.now)
             and all(before.said.covers(event.event, announced) for event in events)
         ):
-            return Answer(f"started already {before.said.word.once}; nothing is written")
+            return Answer(f"started already {before.said.word.once}; nothing is written", start=before)
         known = tuple(cases.known(event.event) for event in events)
         began = Start(ForEvents(self.word, announced, known[-limits.EVENTS :]), self.now)
         try:
             text = text_of(began, node)
         except ValueError as error:
             return Answer(str(error), refused=True)
-        names = ", ".join(dict.fromkeys(event.condition or event.kind.value for event in known))
-        write = node_write(node, prefix, annotations={key_of(prefix): text})
-        return Answer(f"its drain for {names} was {began.waiver.words}", write)
+        return Answer(began.words, node_write(node, prefix, annotations={key_of(prefix): text}), began)
 
     @property
     def _announced(self) -> tuple[JudgedEvent, ...]:
@@ -280,19 +285,16 @@ def _begins(after: NodePlan) -> str:
 
 
 def _write(hand: ByHand, node: Node, asked: _Asked, settings: Settings) -> Answer:
-    """Write the start, and an Event about it; return what came of it on the node as it is then."""
+    """Write the start, and return what came of it on the node as it is then."""
     answers: list[Answer] = []
 
     def decide(newest: Node) -> NodeWrite | None:
         answers.append(asked.on(newest))
         return answers[-1].write
 
-    for written, problem in write_nodes(hand.cluster, [node], read_by_hand(settings.keys.prefix), decide):
+    for _, problem in write_nodes(hand.cluster, [node], read_by_hand(settings.keys.prefix), decide):
         if problem:
             return Answer(problem, refused=True)
-        if answers[-1].write is not None:
-            events = EventsByHand(hand.connection, settings.time_zone)
-            events.write(written, Notice("MaintenanceStartedByPerson", answers[-1].text))
     return answers[-1]
 
 

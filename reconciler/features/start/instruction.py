@@ -29,6 +29,12 @@ class Start(Struct, frozen=True):
         """What the drain for each of its events does not wait for."""
         return Waiver(NAME, "started", self.said.word, self.now)
 
+    @property
+    def words(self) -> str:
+        """Which drain was started by whom, when and why."""
+        names = ", ".join(dict.fromkeys(event.condition or event.kind.value for event in self.said.events))
+        return f"its drain for {names} was {self.waiver.words}"
+
 
 def may_begin(event: JudgedEvent) -> bool:
     """Whether a drain may begin for the event, now or later."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import PREFIX, Scene
+from tests.support.fakes.proxy import Cut, Proxy
 
 pytestmark = pytest.mark.slow
 
@@ -19,6 +22,9 @@ events: {Reboot: {approval: true}}
 budget: {maxUnavailable: 0}
 uncordon: {settle: 0s}
 """
+STARTED = "MaintenanceStartedByPerson"
+TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
+TIME_IN_ZONE = re.compile(r"\w{3} \d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})? UTC")
 RIGHTS = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "patch"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
@@ -72,6 +78,49 @@ def test_two_people_at_once_get_one_start(scene: Scene, programs: Programs) -> N
     assert len(already) == 1
     written = scene.api.get("nodes", name)["metadata"]["annotations"][f"{PREFIX}/start"]
     assert ("first" in written) is ("started already by" in answers[1].out)
+
+
+def test_killed_at_any_write_a_start_that_is_asked_for_again_comes_to_the_same(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    config = programs.configure(CLOSED)
+
+    def starts(name: str, cut: Cut | None = None) -> list[str]:
+        """Ask for a start, which is killed at the cut; the writes that it tried."""
+        with Proxy(programs.kubeconfig, cut) as proxy:
+            through = proxy.write_kubeconfig(tmp_path / f"{name}.kubeconfig")
+            asked = ("start", name, "--now", "--yes", "--reason", "disk fails")
+            process = programs.start(*asked, kubeconfig=through, config=config)
+            proxy.ends(process.kill)
+            done = process.wait()
+        assert done.code == (0 if cut is None else -9), (cut, done.err)
+        return proxy.writes
+
+    def left(name: str) -> tuple[str, list[str]]:
+        """The annotation, and the messages of the Events about it; times and UIDs aside."""
+        metadata = scene.api.get("nodes", name)["metadata"]
+        text = TIME.sub("<time>", metadata["annotations"][f"{PREFIX}/start"]).replace(
+            metadata["uid"], "<uid>"
+        )
+        events = [each for each in scene.api.list("events", "default") if each["reason"] == STARTED]
+        told = [each["message"] for each in events if each["involvedObject"]["name"] == name]
+        return text, [TIME_IN_ZONE.sub("<time>", message) for message in told]
+
+    model = scene.node(0)
+    scene.condition_tells(model, minutes=300)
+    writes = starts(model)
+    expected = left(model)
+    assert "disk fails" in expected[0]
+    assert len(expected[1]) == 1
+
+    cuts = [Cut(1, before=True), *(Cut(number, before=False) for number in range(1, len(writes) + 1))]
+    assert len(cuts) >= 3
+    for number, cut in enumerate(cuts, 1):
+        name = scene.node(number)
+        scene.condition_tells(name, minutes=300)
+        starts(name, cut)
+        starts(name)
+        assert left(name) == expected, str(cut)
 
 
 def test_a_release_takes_a_start_away_and_names_it(scene: Scene, programs: Programs) -> None:
