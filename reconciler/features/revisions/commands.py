@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from jobs.runtime.output import echo, echo_document, echo_folded, for_programs, 
 from jobs.runtime.settings_source import SettingsSource
 from reconciler.features.revisions import KEPT_IN
 from reconciler.features.revisions.changes import changed_keys, in_words, unified
-from reconciler.features.revisions.client import RevisionStore, write_text
+from reconciler.features.revisions.client import MANAGER, RevisionStore, write_text
 from reconciler.features.revisions.revisions import LARGEST, Kept, Revision
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings, unreadable
@@ -113,9 +114,11 @@ def _rollback(
     seen: Seen, numbers: tuple[int, ...], yes: bool, output: str, connection: Connection, target: Target
 ) -> int:
     """Write the text of an earlier revision, in one request; return the exit code."""
-    revision = _goal(seen, numbers)
+    held, present = seen.held, seen.present
+    # Whoever repeats the command, or comes second, wants what is there, and not the text before it.
+    again = held is not None and held.manager == MANAGER and not numbers and not seen.mistakes
+    revision = present if again and present is not None else _goal(seen, numbers)
     named, content = f"revision {revision.number}", _content(revision)
-    held = seen.held
     if held is None:
         why = (
             f"{seen.source or seen.absent}: rollback writes the ConfigMap with the settings; name it with "
@@ -139,8 +142,13 @@ def _rollback(
         "written": False,
     }
     if content == seen.content:
-        nothing = f"the present text is that of {named}: there is nothing to write\n"
-        echo_document(document, output, lambda _: nothing)
+        nothing = f"the present text is that of {named}: there is nothing to write"
+        if again:
+            nothing = (
+                f"a rollback has written the present text, that of {named}: there is nothing to write. To go "
+                "to another text, name its revision"
+            )
+        echo_document(document, output, partial(_folded, nothing))
         return 0
     document["managed"], document["warnings"] = _consequences(seen, after, connection, target)
     if held.manager and _WRITES_AGAIN.search(held.manager):
@@ -158,9 +166,13 @@ def _rollback(
         click.confirm(f"Write the text of {named} into {held.name}?", abort=True)
     write_text(connection, held, content)
     document["written"] = True
-    done = f"{held} has the text of {named}; a Pod sees it within about a minute"
-    echo_document(document, output, lambda columns: "".join(f"{part}\n" for part in folded(done, columns)))
+    written = f"{held} has the text of {named}; a Pod sees it within about a minute"
+    echo_document(document, output, partial(_folded, written))
     return 0
+
+
+def _folded(text: str, columns: int | None) -> str:
+    return "".join(f"{part}\n" for part in folded(text, columns))
 
 
 def _goal(seen: Seen, numbers: tuple[int, ...]) -> Revision:
@@ -336,7 +348,7 @@ def _listed(seen: Seen) -> dict[str, Any]:
 
 
 def _list_text(seen: Seen, columns: int | None) -> str:
-    return "".join(f"{part}\n" for line in _list_lines(seen) for part in folded(line, columns))
+    return "".join(_folded(line, columns) for line in _list_lines(seen))
 
 
 def _list_lines(seen: Seen) -> Iterator[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reconciler.features.revisions import KEPT_IN
 from reconciler.features.revisions.client import write_text
+from reconciler.features.revisions.keeping import CHANGED
 from reconciler.features.revisions.revisions import Kept, to_text
 from reconciler.kubernetes.config_maps import read_settings
 from reconciler.model.content import ConfigMapName
@@ -20,6 +22,7 @@ from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Done, Object, Programs, Running
 from tests.real.passes.scene import Scene
 from tests.support.controlplane.processes import wait_for
+from tests.support.fakes.proxy import Cut, Proxy
 
 pytestmark = pytest.mark.slow
 
@@ -300,3 +303,77 @@ def test_what_a_controller_wrote_is_rolled_back_with_a_warning(scene: Scene, pro
 
     assert warning.startswith("argocd-controller wrote these settings, and will write")
     assert policy(scene) == FIRST
+
+
+THIRD = f"{FIRST}budget: {{maxUnavailable: 3}}\n"
+
+
+@pytest.mark.parametrize("cut", [Cut(1, before=True), Cut(1, before=False)], ids=str)
+def test_a_rollback_that_is_killed_is_repeated_and_goes_no_further_back(
+    scene: Scene, programs: Programs, tmp_path: Path, cut: Cut
+) -> None:
+    kept(scene, FIRST, SECOND, THIRD)
+    with Proxy(programs.kubeconfig, replace(cut, of="configmaps")) as proxy:
+        process = programs.start(
+            "settings", "rollback", "--yes", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxied")
+        )
+        proxy.ends(process.kill)
+        assert process.wait().code == -9
+    assert policy(scene) == (THIRD if cut.before else SECOND)
+    again = asked(programs, "rollback", "--yes")
+    once_more = asked(programs, "rollback", "--yes", "-o", "json")
+
+    assert (again.code, policy(scene)) == (0, SECOND)
+    assert (once_more.code, once_more.document["written"]) == (0, False)
+    assert (cut.before, "name its revision" in again.out) in ((True, False), (False, True))
+    # A person who names it goes on from there.
+    assert asked(programs, "rollback", "1", "--yes").code == 0
+    assert policy(scene) == FIRST
+
+
+def test_people_who_go_back_at_once_get_one_result(scene: Scene, programs: Programs) -> None:
+    kept(scene, FIRST, SECOND, THIRD)
+    running = [programs.start("settings", "rollback", "--yes") for _ in range(4)]
+    done = [each.wait() for each in running]
+
+    assert [each.code for each in done] == [0] * 4, [each.err for each in done]
+    assert policy(scene) == SECOND
+    assert all("the text of revision 2;" in each.out or "name its revision" in each.out for each in done)
+
+
+ABOUT_REVISIONS = rf"POST .*/{SYSTEM}/events$|/{KEPT_IN}$"
+
+
+@pytest.mark.parametrize("cut", [Cut(1, True), Cut(1, False), Cut(2, True), Cut(2, False)], ids=str)
+def test_killed_at_any_write_of_a_revision_the_next_process_ends_in_the_same_state(
+    scene: Scene, programs: Programs, tmp_path: Path, cut: Cut
+) -> None:
+    with applied(scene.controlplane, "base"):
+        wait_for("the account", lambda: scene.api.find("serviceaccounts", "reconciler", SYSTEM))
+        kubeconfig = scene.controlplane.kubeconfig_for("reconciler", SYSTEM)
+        with served(scene, programs):
+            pass
+        scene.free_lock()
+        push(scene, programs, SECOND)
+        with Proxy(kubeconfig, replace(cut, of=ABOUT_REVISIONS)) as proxy:
+            killed = programs.start(
+                "serve", "--every", "1s", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxied")
+            )
+            proxy.ends(killed.kill)
+            assert killed.wait().code == -9
+            assert len(proxy.writes) == cut.number
+        scene.free_lock()
+        again = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
+        again.wait_for("leading")
+        again.does("both revisions", lambda: len(revisions(scene)) == 2)
+        # A third one shows that nothing of the second is left to do.
+        push(scene, programs, THIRD)
+        again.does("the third revision", lambda: len(revisions(scene)) == 3)
+        again.kill()
+        said = [each["message"] for each in scene.api.list("events", SYSTEM) if each["reason"] == CHANGED]
+
+    assert [each["number"] for each in revisions(scene)] == [1, 2, 3]
+    assert sorted(message.partition(" (")[2].partition(")")[0] for message in said) == [
+        "revision 2",
+        "revision 3",
+    ]

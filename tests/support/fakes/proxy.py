@@ -7,6 +7,7 @@ server. Watches are handed through as they come.
 from __future__ import annotations
 
 import http.client
+import re
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -30,10 +31,14 @@ READING = ("GET", "HEAD", "OPTIONS")
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where the client's life ends: at the `number`-th write (from 1), before or after the server has it."""
+    """Where the client's life ends: at the `number`-th write (from 1), before or after the server has it.
+
+    Only writes count with this regular expression in their method and path.
+    """
 
     number: int
     before: bool
+    of: str = ""
 
     def __str__(self) -> str:
         return f"{'before' if self.before else 'after'} write {self.number}"
@@ -129,7 +134,11 @@ class Proxy(Served):
         with self._lock:
             if self.stopping.is_set():
                 return None
-            self.writes.append(f"{method} {path.partition('?')[0]}")
+            write = f"{method} {path.partition('?')[0]}"
+            # The lock and the like are no part of what is cut.
+            if self._cut is not None and not re.search(self._cut.of, write):
+                return 0
+            self.writes.append(write)
             number = len(self.writes)
             return None if self._ended_at(number, before=True) else number
 
