@@ -23,7 +23,7 @@ from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapsh
 from reconciler.model.values import replace
 from reconciler.passes.decision import CaseDecision
 from reconciler.profiles.case import not_dismissed
-from reconciler.profiles.situation import Situation
+from reconciler.profiles.situation import Offer, Situation
 from reconciler.settings.policies import NodePolicies
 from reconciler.settings.schema import Settings
 from reconciler.starts.budget import DisruptionBudget
@@ -37,8 +37,9 @@ class PassContext(Struct, frozen=True, dict=True):
     those that report maintenance minutes before it begins. `twins` are the nodes that have one VM with
     another node, each with that node's name. `upgraded` are the agent pools with a node that AKS upgrades.
     `awaits` returns what a feature still waits for before it lets anything follow the drain of a node.
-    `vm_name` returns the name of a node's VM in signals, None if no source names it. `ends_machines` are the
-    names of the offers that end the machine of a node.
+    `vm_name` returns the name of a node's VM in signals, None if no source names it. `offers` are
+    what can be asked of platforms with these settings, and `ends_machines` the names of the offers that end
+    the machine of a node.
     """
 
     snapshot: Snapshot
@@ -52,6 +53,7 @@ class PassContext(Struct, frozen=True, dict=True):
     upgraded: frozenset[str] = frozenset()
     awaits: Callable[[NodeFacts, PassContext], str] = lambda _node, _context: ""
     vm_name: Callable[[Node], str | None] = lambda _node: None
+    offers: tuple[Offer, ...] = ()
     ends_machines: frozenset[str] = frozenset()
 
     @cached_property

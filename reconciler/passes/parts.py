@@ -121,6 +121,16 @@ class Parts(Struct, frozen=True, dict=True):
         of_features = (offer for feature in self.features for offer in feature.offers)
         return (*of_sources, *of_features)
 
+    def offers_of(self, settings: Settings) -> tuple[Offer, ...]:
+        """Return what can be asked of platforms with these settings: a source that is off offers nothing."""
+        off = {
+            offer.name
+            for source in self.sources.all
+            if source.offers and not source.enabled(settings)
+            for offer in source.offers
+        }
+        return tuple(offer for offer in self.offers if offer.name not in off)
+
     @cached_property
     def ends(self) -> tuple[Ends, ...]:
         """The questions how an event ends. What features do is told before what is asked of clouds."""

@@ -118,8 +118,9 @@ class Request(Struct, frozen=True):
     """What an offer asks of the platform now, and the Event that says so.
 
     `task` is performed once the record has the request, None if the platform sees it on the node itself.
-    `events` are the IDs of the events that it is about, empty if it is about the whole case. `own` is what
-    the offer has to know later (`Asked.own`).
+    `events` are the IDs of the events that it is about, as the record has them: an event has the IDs of all
+    its sources. They are empty if it is about the whole case. `own` is what the offer has to know later
+    (`Asked.own`).
     """
 
     notice: Notice

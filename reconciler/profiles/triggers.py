@@ -185,7 +185,14 @@ def _ask(situation: Situation, effects: Effects, *, prepares: bool) -> Effects:
 
 
 def _with_request(record: CaseRecord, offer: Offer, request: Request, now: datetime) -> CaseRecord:
-    """Return the record with one more request of an offer, at `now` (UTC)."""
+    """Return the record with one more request of an offer, at `now` (UTC).
+
+    Raises ValueError for an ID that no event of the record has: the request would be forgotten, and sent
+    again in each pass.
+    """
+    known_ids = {id_ for event in record.events for id_ in event.ids}
+    if unknown := next((id_ for id_ in request.events if id_ not in known_ids), None):
+        raise ValueError(f"the offer {offer.name} asks about {unknown}, which no event of the node has as ID")
     earlier = record.asked_by(offer.name)
     asked = Asked(
         offer.name,

@@ -444,3 +444,14 @@ def test_what_a_feature_says_of_a_node_is_in_the_plan_with_what_follows_from_it(
     rows = [(node.node, node.before, node.after, node.of_features["crane"]) for node in plan.nodes]
     assert rows == ([("a", *says.moves, says)] if reported else [])
     assert plan.next_change == (there.now + changes if changes is not None else None)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_source_offers_something_while_it_is_on(on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [source for source in PARTS.sources.all if source.offers]
+    for source in sources:
+        monkeypatch.setattr(type(source), "enabled", lambda _source, _settings: on)
+
+    of_sources = {offer.name for source in sources for offer in source.offers}
+    others = {offer.name for feature in PARTS.features for offer in feature.offers}
+    assert {offer.name for offer in PARTS.offers_of(SETTINGS)} == others | (of_sources if on else set())

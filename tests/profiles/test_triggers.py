@@ -107,7 +107,8 @@ EFFECTS["dismiss"] = {
 }
 
 
-ASKED_TWICE = replace(record(), asked=(Asked("toy", NOW - minutes(10), 2, ("A1",), "boot-1"),))
+ANNOUNCED = record(events=(known(Kind.REBOOT, ids=("A1", "B2")),))
+ASKED_TWICE = replace(ANNOUNCED, asked=(Asked("toy", NOW - minutes(10), 2, ("A1",), "boot-1"),))
 
 
 def toy(request: Request | None, *, due: bool = True) -> Offer:
@@ -120,10 +121,10 @@ TASK = ScaleUp("a", machine(), 4)
 EFFECTS["askPlatform"] = {
     "the request is recorded before it is sent": (
         replace(
-            situation(held=record()),
+            situation(held=ANNOUNCED),
             offers=(toy(Request(Notice("Asked", "may it begin"), TASK, ("A1",), "boot-1")),),
         ),
-        After(replace(record(), asked=(Asked("toy", NOW, 1, ("A1",), "boot-1"),)), task=TASK),
+        After(replace(ANNOUNCED, asked=(Asked("toy", NOW, 1, ("A1",), "boot-1"),)), task=TASK),
         "Asked: may it begin",
     ),
     "another attempt is counted, with the events of all": (
@@ -131,7 +132,7 @@ EFFECTS["askPlatform"] = {
             situation(held=ASKED_TWICE),
             offers=(toy(Request(Notice("Asked", "again"), events=("B2",), own="boot-1")),),
         ),
-        After(replace(record(), asked=(Asked("toy", NOW, 3, ("A1", "B2"), "boot-1"),))),
+        After(replace(ANNOUNCED, asked=(Asked("toy", NOW, 3, ("A1", "B2"), "boot-1"),))),
         "again",
     ),
     "what is not due is not asked": (
@@ -161,14 +162,18 @@ EFFECTS["prepare"] = {
 }
 
 EFFECTS["leaveOffers"] = {
-    "nothing was asked": (replace(situation(held=record()), offers=(toy(None),)), After(record()), ""),
-    "nobody has to undo it": (replace(situation(held=ASKED_TWICE), offers=(toy(None),)), After(record()), ""),
+    "nothing was asked": (replace(situation(held=ANNOUNCED), offers=(toy(None),)), After(ANNOUNCED), ""),
+    "nobody has to undo it": (
+        replace(situation(held=ASKED_TWICE), offers=(toy(None),)),
+        After(ANNOUNCED),
+        "",
+    ),
     "somebody has to undo it": (
         replace(
             situation(held=ASKED_TWICE),
             offers=(replace(toy(None), left=lambda _: Notice("Left", "put it back")),),
         ),
-        After(record()),
+        After(ANNOUNCED),
         "Left: put it back",
     ),
 }
@@ -268,3 +273,12 @@ def test_a_check_and_the_trigger_behind_it_ask_an_offer_once() -> None:
     effects = TRIGGERS["askPlatform"](asking, Work(asking.node, asking.record))
     assert effects.record.asked_by("toy") is not None
     assert len(seen) == 1
+
+
+def test_a_request_about_an_event_that_the_record_does_not_have_is_refused() -> None:
+    about = toy(Request(Notice("Asked", "may it begin"), events=("C3",)))
+
+    with pytest.raises(
+        ValueError, match=r"^the offer toy asks about C3, which no event of the node has as ID$"
+    ):
+        TRIGGERS["askPlatform"](replace(situation(held=ANNOUNCED), offers=(about,)), Work(node(), ANNOUNCED))

@@ -78,6 +78,7 @@ def decide(
         upgraded=upgraded_pools(snapshot.nodes, faults),
         awaits=parts.awaits,
         vm_name=sources.vm_name,
+        offers=parts.offers_of(settings),
         ends_machines=frozenset(offer.name for offer in parts.offers if offer.ends_machine),
     )
 

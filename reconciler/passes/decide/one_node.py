@@ -144,7 +144,8 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         machine=machine,
         twin=context.twins.get(read.name, ""),
         earlier=progress.plans,
-        offers=parts.offers,
+        # What was asked is followed to its end, also where the settings no longer have its source.
+        offers=parts.offers if record.asked else context.offers,
     )
     for decider in progress.deciders:
         node, situation = decider.decide(node, situation, context)
