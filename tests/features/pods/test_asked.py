@@ -16,10 +16,14 @@ from reconciler.features.pods.kept import MOVED_PODS
 from reconciler.features.pods.moved import MovedPod, to_fields
 from reconciler.kubernetes.kept_lines import KeptLines, packed
 from reconciler.model.drains import Refused
+from reconciler.model.explanation import KnownMove, PodPast
 from reconciler.model.values import replace
+from reconciler.report.explained import Explanation, as_text
 from tests.jobs.stub_cluster import StubCluster, node, pod
+from tests.report.explaining import Explained
 from tests.support.builders import NOW, minutes
 from tests.support.stub import Answer, Asked, json_answer, status
+from tests.support.worlds import world_of
 
 OTHER = MovedPod(NOW, "shop/web-5c84-o", "uid-o", "n", "uid-n")
 OLD = replace(
@@ -112,3 +116,14 @@ def test_what_can_not_be_read_is_said_and_is_not_taken_for_nothing(
 def test_a_file_is_about_pods(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert cluster.run("explain", "n", "--history", "file") == 2
     assert "--history is about a pod" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_what_tenants_have_written_into_a_move_breaks_no_line(width: int) -> None:
+    evil = KnownMove(NOW, f"evicted {'because ' * 30}\x1b[2J\n\r\u202e=1+1")
+    past = PodPast("shop/web", moves=(evil,), unread=("\x1b]0;title\x07",))
+    text = as_text(Explanation(Explained(world_of()).found.plan, None, past=past), width)
+
+    assert max(map(len, text.splitlines())) <= width
+    assert all(character == "\n" or character.isprintable() for character in text)
+    assert text.count("  moved     ") == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+import yaml
 
 from jobs.cli import main
 from jobs.runtime.log_line import log_line
@@ -109,6 +110,28 @@ def test_a_text_is_folded_and_obeys_no_name(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
     assert "\r" not in text
+
+
+EVIL = "=\x1b[2J\n\u202e\u2028-@\ud800"
+"""A formula, a terminal that is cleared, lines, a change of the direction, and half of a character."""
+
+
+@pytest.mark.parametrize("output", ["text", "wide", "json", "yaml"])
+def test_what_tenants_write_into_a_line_breaks_no_output(
+    output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "history.jsonl"
+    evil = moved(f"web{EVIL}", datetime.now(UTC), owner=EVIL, why=EVIL, refused=(Refused(EVIL, 2),))
+    write(path, evil)
+
+    said = printed(capsys, "-n", "shop", "--history", str(path), "-o", output)
+
+    assert all(character == "\n" or character.isprintable() for character in said)
+    if output in ("text", "wide"):
+        assert len(said.splitlines()) == 3
+    else:
+        (pod,) = yaml.safe_load(said)["pods"]
+        assert pod["pod"].startswith("shop/web=\x1b[2J\n")
 
 
 def test_of_very_many_pods_the_newest_count(tmp_path: Path) -> None:
