@@ -16,7 +16,7 @@ from reconciler.features.pods.moved import MovedPod, from_fields
 LONGEST_LINE = 64 * 1024
 """Bytes. Our own lines have 16,000 at most."""
 
-MOST = 20_000
+MOST = 10_000
 """Pods that are kept in memory, the newest ones."""
 
 

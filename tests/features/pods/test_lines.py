@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from jobs.runtime.log_line import LARGEST_LINE, to_line
+from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.moved import from_fields, moved, to_fields
 from reconciler.model.drains import DrainOrder, Eviction, Refused
 from reconciler.model.pod import Owner, Pod
 from reconciler.model.values import replace
+from reconciler.threads import start
 from tests.support.builders import NOW, minutes
+from tests.support.controlplane.processes import wait_for
 
 POD = Pod("shop", "web-1", "uid-web-1", "a", owner=Owner("ReplicaSet", "web", "apps/v1"))
 ORDER = DrainOrder("a", "uid-a", NOW, None, why="Reboot without a date", case=NOW - minutes(60))
@@ -42,6 +48,20 @@ def test_a_line_is_read_again_as_it_was_written(deleted: bool, by_hand: bool) ->
     pod = moved(order, Eviction(replace(POD, owner=None), deleted), NOW)
 
     assert from_fields(json.loads(to_line(to_fields(pod)))) == pod
+
+
+def test_a_file_is_read_as_it_comes_and_is_never_whole_in_memory(tmp_path: Path) -> None:
+    pipe = tmp_path / "history.jsonl"
+    os.mkfifo(pipe)
+    lines = PodLines(NOW, None)
+    reading = start("reads the lines", partial(lines.read, pipe))
+    with pipe.open("w", encoding="utf-8") as file:
+        file.write('{"event": "evicted"}\n')
+        file.flush()
+        wait_for("the first line", lambda: lines.broken == 1)
+    reading.join(20)
+
+    assert lines.pods == ()
 
 
 def test_what_tenants_write_makes_no_line_too_long() -> None:
