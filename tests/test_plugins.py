@@ -47,7 +47,7 @@ def test_the_parts_of_a_stage_are_in_the_order_of_the_names() -> None:
         *SOURCES,
         *(name for name in FEATURES if (ROOT / "features" / name / "source.py").exists()),
     ]
-    assert "reconciler.sources.condition" in sources
+    assert "reconciler.sources.condition.source" in sources
     assert list(plugins.modules("nothing")) == []
 
 
@@ -251,8 +251,8 @@ def test_no_plugin_has_a_section_that_exists(folder: Path, section: str, key: st
             id="command",
         ),
         pytest.param(
-            "from reconciler.sources.condition import SOURCES\nRELIES_ON = 1",
-            "reconciler/sources/condition.py has another source nodeConditions",
+            "from reconciler.sources.condition.source import SOURCES\nRELIES_ON = 1",
+            "reconciler/sources/condition/source.py has another source nodeConditions",
             id="source",
         ),
     ],

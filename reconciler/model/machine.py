@@ -13,21 +13,6 @@ from reconciler.model.tasks import Clients, NotHere, Port
 CONDITION = "condition:"
 """What the name of a source begins with that is a node condition."""
 
-MAIN = "VMEventScheduled"
-"""The node condition of AKS's node-problem-detector that reports every kind of scheduled event."""
-
-RELATIVES = (
-    "PreemptionScheduled",
-    "FreezeScheduled",
-    "RebootScheduled",
-    "RedeployScheduled",
-    "PreemptScheduled",
-    "TerminateScheduled",
-)
-CONDITIONS = frozenset((MAIN, *RELATIVES))
-NOTICES = frozenset((MAIN, "RebootScheduled", "RedeployScheduled"))
-"""Those that report the start of planned maintenance, and not another kind of event only."""
-
 
 class Scope(Struct, frozen=True, order=True):
     """The VMs that one request to Azure covers: a scale set, all other VMs of a subscription, or one VM.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, Strict, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
+from reconciler import plugins
 from reconciler.calendar.values import (
     Limit,
     TimeOfDay,
@@ -24,7 +26,6 @@ from reconciler.calendar.values import (
 )
 from reconciler.model.content import REFERENCE, Secret
 from reconciler.model.limits import is_object_name
-from reconciler.model.machine import CONDITIONS
 from reconciler.model.selector import KEY, VALUE, LabelSelector, Operator, Requirement
 from reconciler.settings.mistakes import Mistake, Mistakes
 
@@ -162,7 +163,15 @@ def _object_name(value: object) -> str:
     return text
 
 
-_READ_BY_A_SOURCE = {one.casefold() for one in CONDITIONS}
+@cache
+def _read_by_sources() -> Mapping[str, str]:
+    """Return the key of the source that reads a node condition as an event, by its type, casefolded."""
+    sections = (section for module in plugins.modules("settings") for section in module.SECTIONS)
+    return {
+        one.casefold(): f"{section.below}.{to_camel(section.key)}"
+        for section in sections
+        for one in getattr(section, "reads_conditions", ())
+    }
 
 
 def _condition_type(value: object) -> str:
@@ -174,11 +183,9 @@ def _condition_type(value: object) -> str:
             "Ready can't be named: Kubernetes itself evicts the pods of a node that is not Ready, and Ready "
             "is True on healthy nodes"
         )
-    if text.casefold() in _READ_BY_A_SOURCE:
+    if source := _read_by_sources().get(text.casefold()):
         # One event would be two: one with a deadline, and one without it that never starts by itself.
-        raise ValueError(
-            f"sources.nodeConditions reads {text} as an event; write what to do in `events`, by its kind"
-        )
+        raise ValueError(f"{source} reads {text} as an event; write what to do in `events`, by its kind")
     return text
 
 

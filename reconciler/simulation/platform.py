@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
-from typing import Protocol
+from typing import ClassVar, Protocol
 from uuid import UUID, uuid5
 
 from msgspec import Struct, field
@@ -15,7 +15,6 @@ from reconciler import plugins
 from reconciler.model.azure import vm_name
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.machine import MAIN
 from reconciler.model.node import OS_LABEL, SPOT_LABEL, ZONE_LABEL, Condition, Node, Taint
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.cluster import SimulatedCluster
@@ -65,13 +64,8 @@ class SimulatedPool(Struct, frozen=True):
                 f"/virtualMachineScaleSets/{self.scale_set}/virtualMachines/{instance}"
             ),
             taints=taints,
-            conditions=(no_event(),) if detector else (),
+            conditions=quiet_conditions() if detector else (),
         )
-
-
-def no_event() -> Condition:
-    """Return the condition that AKS's detector writes when no event is scheduled."""
-    return Condition(MAIN, "False", "NoVMEventScheduled", "VM has no scheduled event")
 
 
 # Azure's own words (scheduled-events.md, and its mock server); only these words identify a live migration.
@@ -86,7 +80,6 @@ _DESCRIPTIONS: Mapping[Kind, str] = {
     Kind.TERMINATE: "",
 }
 _TYPES: Mapping[Kind, str] = {Kind.LIVE_MIGRATION: "Freeze"}
-_LINK = "For more information, see https://aka.ms/aks/scheduledevents."
 _NAMESPACE = UUID("6ba7b812-9dad-11d1-80b4-00c04fd430c8")
 
 
@@ -133,7 +126,13 @@ class _Running(Struct):
 
 
 class SimulatedAgents(Protocol):
-    """Programs on nodes that report VM events beside the detector. A plugin has them among its `AGENTS`."""
+    """Programs on nodes that report VM events. A plugin has them among its `AGENTS`.
+
+    `reporter` says which events they report, and `quiet` what a new node has of them, without an event.
+    """
+
+    reporter: ClassVar[Reporter]
+    quiet: ClassVar[tuple[Condition, ...]]
 
     def publish(self, node: str, vm: str, events: Sequence[Mapping[str, object]]) -> None:
         """Report that these are the events of a node, whose VM has this name, in the form of `document`."""
@@ -251,21 +250,27 @@ class SimulatedPlatform:
         return document(running.event, *vms, started=running.started)
 
     def _publish(self, node: str) -> None:
-        """Write what the detector and the agent of a node see, each the events that it reports."""
-        cluster = self._cluster
+        """Write what the agents of a node see, each the events that it reports."""
         vm = self._vm(node)
         here = [event for event in self._events.values() if event.event.node == node]
-        shown = [one for one in here if one.event.reported_by is not Reporter.AGENT]
-        if cluster.nodes[node].condition(MAIN) is not None:
-            cluster.set_condition(node, condition(self._document(one) for one in shown))
-        shown = [one for one in here if one.event.reported_by is not Reporter.CONDITION]
         for agents in self._agents:
+            shown = [one for one in here if one.event.reported_by in (agents.reporter, Reporter.BOTH)]
             agents.publish(node, vm, [self._document(one) for one in shown])
 
 
+class _MakesAgents(Protocol):
+    """What makes agents, for a cluster, its platform and the prefix of our keys; as a rule their class."""
+
+    quiet: ClassVar[tuple[Condition, ...]]
+
+    def __call__(
+        self, cluster: SimulatedCluster, platform: SimulatedPlatform, prefix: str
+    ) -> SimulatedAgents:
+        """Return agents of all nodes of the cluster."""
+
+
 @cache
-def _of_plugins() -> tuple[Callable[[SimulatedCluster, SimulatedPlatform, str], SimulatedAgents], ...]:
-    """Return what makes the agents of plugins, for a cluster, its platform and the prefix of our keys."""
+def _of_plugins() -> tuple[_MakesAgents, ...]:
     return tuple(
         agents for module in plugins.modules("simulation") for agents in getattr(module, "AGENTS", ())
     )
@@ -290,21 +295,6 @@ def document(event: VmEvent, *vms: str, started: bool) -> dict[str, object]:
     }
 
 
-def condition(events: Iterable[Mapping[str, object]]) -> Condition:
-    """Return the condition by which AKS's detector reports these events.
-
-    It shows only one of them: the first after `sort_by(.EventStatus)|reverse|sort_by(.NotBefore)`, a sort of
-    text.
-    """
-    shown = sorted(events, key=lambda event: str(event["EventStatus"]), reverse=True)
-    shown.sort(key=lambda event: str(event["NotBefore"]))
-    if not shown:
-        return no_event()
-    event = shown[0]
-    date = f": {event['NotBefore']}" if event["NotBefore"] else ""
-    message = (
-        f"{event['EventType']} {event['EventStatus']}{date}. "
-        f"DurationInSeconds: {event['DurationInSeconds']}. {event['Description']} "
-        f"{_LINK} EventId: {event['EventId']}"
-    )
-    return Condition(MAIN, "True", "VMEventScheduled", message)
+def quiet_conditions() -> tuple[Condition, ...]:
+    """Return the conditions by which the agents of a node say that no event is scheduled."""
+    return tuple(condition for agents in _of_plugins() for condition in agents.quiet)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from reconciler.model import limits
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
-from reconciler.model.machine import CONDITION, CONDITIONS
+from reconciler.model.machine import CONDITION
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.policies import ConditionStatus
@@ -25,8 +25,8 @@ class NamedConditions(Source):
         return bool(settings.condition_types())
 
     def reading_names(self, settings: Settings) -> Collection[str]:
-        """Return a name for each named condition, except AKS's own: AKS's source decides on those."""
-        return [CONDITION + one for one in settings.condition_types() - CONDITIONS]
+        """Return a name for each named condition."""
+        return [CONDITION + one for one in settings.condition_types()]
 
     def wants(self, settings: Settings) -> Wants:
         """Return the named conditions."""

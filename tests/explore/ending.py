@@ -10,17 +10,17 @@ from reconciler.features.workflows.situation import claimed_in
 from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.machine import MAIN
 from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.simulation.clock import at_once
-from reconciler.simulation.platform import VmEvent, no_event
+from reconciler.simulation.platform import VmEvent, quiet_conditions
 from tests.explore.choices import PLAIN
 from tests.explore.laws import KEYS
 from tests.explore.shared import begun_profiles, is_readable
+from tests.laws.histories import MAIN
 from tests.support.builders import IMDS
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def _let_go(play: Play, name: str) -> None:
     if cluster.nodes[name].condition("KernelDeadlock") is not None:
         cluster.set_condition(name, Condition("KernelDeadlock", "False"))
     if cluster.nodes[name].condition(MAIN) is not None and not play.world.platform.reported(name):
-        cluster.set_condition(name, no_event())
+        for quiet in quiet_conditions():
+            cluster.set_condition(name, quiet)
     # A reboot that has begun brings the VM back itself. A pause does not.
     stopped = any(event.kind in (Kind.REBOOT, Kind.REDEPLOY) for event in play.world.platform.reported(name))
     if not cluster.nodes[name].ready and not stopped:

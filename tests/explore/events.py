@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from reconciler.model.event import Kind
-from reconciler.model.machine import MAIN
 from reconciler.model.moments import to_text
 from reconciler.model.node import Condition
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.simulation.platform import Reporter, VmEvent
 from tests.explore.history import move
 from tests.explore.laws import KEYS
+from tests.laws.histories import MAIN
 from tests.support.builders import IMDS, IN_UPGRADE
 
 _VM_KINDS = ("Reboot", "Redeploy", "Freeze", "LiveMigration", "Preempt", "Terminate")

@@ -13,7 +13,7 @@ from reconciler.drain.claim import claim
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.errors import ClusterError, LockLost
 from reconciler.model.keys import DEFAULT_PREFIX, Writer
-from reconciler.model.machine import AKS, KARPENTER, MAIN, OPENSHIFT
+from reconciler.model.machine import AKS, KARPENTER, OPENSHIFT
 from reconciler.model.node import ZONE_LABEL, Node
 from reconciler.model.plan import Plan
 from reconciler.model.pod import Pod
@@ -30,7 +30,7 @@ from reconciler.simulation.api import ProcessKilled
 from reconciler.simulation.clock import Happening
 from reconciler.simulation.cluster import SimulatedCluster
 from reconciler.simulation.machines import MachinePool, SimulatedMachines
-from reconciler.simulation.platform import no_event
+from reconciler.simulation.platform import quiet_conditions
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 from tests.explore.choices import changed, is_good, parsed
@@ -42,6 +42,7 @@ from tests.explore.laws import Laws
 from tests.explore.outside import Calendars, HookService, SimulatedArm, SimulatedEc2
 from tests.explore.truth import KEYS, Truth
 from tests.explore.waits import TENANT
+from tests.laws.histories import MAIN
 from tests.support import builders
 from tests.support.worlds import store_of
 
@@ -398,7 +399,7 @@ class Play:
         elif self.scene.provider != "aks":
             node = builders.on_vm(node, number)
         labels = {**node.labels, ZONE_LABEL: zone, "zone": zone, KEYS.maintenance_profile: "first--second"}
-        detector = (no_event(),) if self.scene.cloud == "azure" else ()
+        detector = quiet_conditions() if self.scene.cloud == "azure" else ()
         conditions = (*node.conditions, *detector)
         self.cluster.add_node(replace(node, labels=labels, conditions=conditions))
 
@@ -408,7 +409,8 @@ class Play:
             self.wake()
             name = happening.node
             if self.scene.cloud == "azure" and self.cluster.nodes[name].condition(MAIN) is None:
-                self.cluster.set_condition(name, no_event())
+                for quiet in quiet_conditions():
+                    self.cluster.set_condition(name, quiet)
         elif happening.what == "node gone":
             self.wake()
             if self._pool is None:

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
-from reconciler.model.machine import MAIN
 from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
@@ -18,8 +17,9 @@ from reconciler.simulation.platform import Reporter
 from reconciler.simulation.world import World
 from reconciler.sources.arm.source import Planned
 from reconciler.sources.aws.source import CODES, InstanceEvent
-from reconciler.sources.condition import SECTION as CONDITIONS
+from reconciler.sources.condition.source import SECTION as CONDITIONS
 from tests.explore.outside import Said, SimulatedArm, SimulatedEc2
+from tests.laws.histories import MAIN
 from tests.support.builders import IMDS
 
 KEYS = OwnKeys(DEFAULT_PREFIX)

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.errors import Conflict, NotFound, Unreachable
-from reconciler.model.machine import MAIN
 from reconciler.model.node import Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.ports import Notification
@@ -15,6 +14,7 @@ from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
 from reconciler.simulation.api import Call, ProcessKilled, SimulatedApi
 from reconciler.simulation.clock import Actor
+from tests.laws.histories import MAIN
 from tests.simulation.building import START, cordoning, name, pods_of, web, world
 
 WANTED = Wanted(frozenset({MAIN, "Ready"}), "node-maintenance.dev")

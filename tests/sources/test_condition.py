@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.event import Answer, Initiator, Kind, Signal, Status
 from reconciler.model.moments import from_text
-from reconciler.sources.condition import parse_message, read
+from reconciler.sources.condition.source import parse_message, read
 from reconciler.sources.named_condition import read_named
 from tests.support import builders, strategies
 from tests.support.builders import NOW

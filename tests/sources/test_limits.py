@@ -14,16 +14,16 @@ from reconciler.kubernetes.wire.formats import budget_format, json_format, node_
 from reconciler.model import limits
 from reconciler.model.errors import Rejected
 from reconciler.model.event import Answer, Kind
-from reconciler.model.machine import MAIN
 from reconciler.model.node import Condition, Wanted
 from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents
-from reconciler.sources.condition import parse_message, read
+from reconciler.sources.condition.source import parse_message, read
 from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds import source as published
 from reconciler.sources.named_condition import read_named
 from reconciler.sources.request import source as request
+from tests.laws.histories import MAIN
 from tests.support import builders, shapes
 from tests.support.builders import IMDS, PREFIX, RECORD, REQUEST
 

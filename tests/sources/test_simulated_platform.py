@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.model import machine as aks_conditions
 from reconciler.model.event import Answer, Kind, Reading, Signal, Status
 from reconciler.model.keys import OwnKeys
 from reconciler.model.snapshot import Agents
@@ -15,7 +14,7 @@ from reconciler.settings.load import parse_settings
 from reconciler.simulation.clock import Actor
 from reconciler.simulation.platform import Reporter, VmEvent
 from reconciler.simulation.world import World
-from reconciler.sources import condition as node_condition
+from reconciler.sources.condition import source as node_condition
 from reconciler.sources.imds import scheduled_events as imds
 from reconciler.sources.imds import source as published
 from reconciler.sources.imds.keys import ACKNOWLEDGED
@@ -132,7 +131,7 @@ def test_a_recreated_vm_has_none_of_the_old_one_s_events() -> None:
     there.advance(60 * MINUTE)
 
     assert there.cluster.nodes[name(0)].ready
-    assert there.cluster.nodes[name(0)].condition(aks_conditions.MAIN) is None
+    assert there.cluster.nodes[name(0)].condition(node_condition.MAIN) is None
 
 
 def test_of_several_events_the_condition_shows_one_and_the_agent_all() -> None:

@@ -56,7 +56,7 @@ KNOWN: Mapping[str, Left] = {
     "features/recordings": Left(pointers=2),
     "features/tracing": Left(pointers=2),
     "features/esx": Left(tests=1, pointers=7),
-    "sources/condition": Left(words=2, tests=3),
+    "sources/condition": Left(tests=3),
     "sources/imds": Left(tests=2, pointers=11),
     "sources/request": Left(tests=1),
     "sources/named_condition": Left(settings=2, tests=2),

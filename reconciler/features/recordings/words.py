@@ -13,7 +13,6 @@ from reconciler.model.case_outcome import CaseResult
 from reconciler.model.event import Initiator, Status
 from reconciler.model.instructions import Permission, PersonHold
 from reconciler.model.keys import DEFAULT_PREFIX, keys_of
-from reconciler.model.machine import CONDITIONS
 from reconciler.model.polling import Alone
 from reconciler.model.problems import BUDGETS, LEDGER, NAMESPACES, PODS
 from reconciler.model.record import Record
@@ -102,7 +101,6 @@ def public_words(parts: Parts, *documents: type[Struct]) -> frozenset[str]:
         *nodes.LIFECYCLE,
         nodes.CORDON_TAINT,
         nodes.US,
-        *CONDITIONS,
         *read.conditions,
         *read.annotations,
         *read.labels,

@@ -21,7 +21,7 @@ from reconciler.passes.parts import Parts
 from reconciler.settings.schema import Mode, Settings
 from reconciler.simulation.clock import Happening, Log, VirtualClock
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.platform import Reporter, SimulatedPlatform, VmEvent, no_event
+from reconciler.simulation.platform import Reporter, SimulatedPlatform, VmEvent, quiet_conditions
 
 REPLACED_AFTER = timedelta(minutes=5)
 """How long after a VM is gone a new one has joined under its name."""
@@ -166,7 +166,7 @@ class _Play:
 
     def _prepared(self, one: FleetNode) -> Node:
         node = one.node()
-        return node if self._by_agent else replace(node, conditions=(no_event(),))
+        return node if self._by_agent else replace(node, conditions=quiet_conditions())
 
     def _announce(self, event: PlayedEvent) -> None:
         """Make an event known, and put on the agenda what follows from it."""

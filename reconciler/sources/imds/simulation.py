@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import ClassVar
 
-from reconciler.model.node import Node
+from reconciler.model.node import Condition, Node
 from reconciler.simulation.cluster import SimulatedCluster
-from reconciler.simulation.platform import SimulatedPlatform
+from reconciler.simulation.platform import Reporter, SimulatedPlatform
 from reconciler.sources.imds.keys import ACKNOWLEDGED, PUBLISHED
 from reconciler.sources.imds.scheduled_events import from_acknowledgement, to_annotation
 
@@ -18,6 +19,9 @@ ACKNOWLEDGES_AFTER = timedelta(seconds=10)
 
 class PublishingAgents:
     """The agents of all nodes, with annotations under this prefix."""
+
+    reporter = Reporter.AGENT
+    quiet: ClassVar[tuple[Condition, ...]] = ()
 
     def __init__(self, cluster: SimulatedCluster, platform: SimulatedPlatform, prefix: str) -> None:
         self._cluster, self._platform, self._prefix = cluster, platform, prefix

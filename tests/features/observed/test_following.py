@@ -5,9 +5,9 @@ from __future__ import annotations
 from reconciler.features.observed.cases import Fate
 from reconciler.features.observed.following import Following
 from reconciler.model.event import Kind
-from reconciler.model.values import replace
-from reconciler.simulation.platform import VmEvent, no_event
+from reconciler.simulation.platform import VmEvent
 from tests.features.observed.scene import LEDGER, NEVER, POOL, Observing
+from tests.support import builders
 from tests.support.builders import DRAIN_NOW, minutes
 
 ONE = "budget: {maxUnavailable: 1}"
@@ -136,7 +136,7 @@ def test_a_source_that_is_silent_ends_no_case() -> None:
     observing = Observing()
     observing.announces(0, in_minutes=600)
     observing.passes()
-    silent = replace(no_event(), status="Unknown", heartbeat=observing.world.now)
+    silent = builders.condition("VMEventScheduled", "Unknown", at=observing.world.now)
     observing.world.cluster.set_condition(POOL.node(0).name, silent)
     plan = observing.passes()
 

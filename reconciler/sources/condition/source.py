@@ -18,12 +18,27 @@ from pydantic import Field
 from reconciler.model import limits
 from reconciler.model.azure import is_degraded
 from reconciler.model.event import Answer, Initiator, Kind, Reading, Signal, Status
-from reconciler.model.machine import CONDITION, CONDITIONS, MAIN, NOTICES, RELATIVES
+from reconciler.model.machine import CONDITION
 from reconciler.model.moments import from_text
 from reconciler.model.node import Condition, Node
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.fields import Duration, Flag, Section
 from reconciler.settings.schema import Settings, SourceSection
+
+MAIN = "VMEventScheduled"
+"""The node condition of AKS's node-problem-detector that reports every kind of scheduled event."""
+
+RELATIVES = (
+    "PreemptionScheduled",
+    "FreezeScheduled",
+    "RebootScheduled",
+    "RedeployScheduled",
+    "PreemptScheduled",
+    "TerminateScheduled",
+)
+CONDITIONS = frozenset((MAIN, *RELATIVES))
+NOTICES = frozenset((MAIN, "RebootScheduled", "RedeployScheduled"))
+"""Those that report the start of planned maintenance, and not another kind of event only."""
 
 # '<Type> <Status>[: <date>]. DurationInSeconds: <n>. <description> For more information, see <link>[.]
 # [EventId: <guid>]', as AKS's check_scheduledevent_consolidated.sh writes it; white space varies.
@@ -62,6 +77,7 @@ SECTION: SourceSection[NodeConditionsSource] = SourceSection(
     type=NodeConditionsSource,
     default=NodeConditionsSource(),
     description="Node conditions, such as `VMEventScheduled`.",
+    reads_conditions=CONDITIONS,
 )
 
 SECTIONS = (SECTION,)
