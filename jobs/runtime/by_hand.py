@@ -141,7 +141,9 @@ def echo_each(answers: Iterable[Said], zone: ZoneInfo = _UTC) -> None:
     from reconciler.report.text import shown
 
     alike: dict[tuple[str, bool], list[Said]] = {}
-    for said in answers:
+    for answer in answers:
+        # With one space between words, a line that goes on looks like no row, whoever wrote the reason.
+        said = Said(answer.node, " ".join(answer.text.split()), answer.ok)
         alike.setdefault((for_any(said.node, said.text), said.ok), []).append(said)
     columns = width()
     for (text, ok), nodes in alike.items():

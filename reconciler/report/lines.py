@@ -96,16 +96,25 @@ def folded(line: str, width: int | None, indent: int | None = None) -> list[str]
 
     `indent` is the column at which it goes on, by default two columns behind its beginning.
     """
-    if width is None or len(line) <= width:
+    if width is None or cell_len(line) <= width:
         return [line]
     further = len(line) - len(line.lstrip()) + 2 if indent is None else indent
-    return wrap(
-        line,
-        max(width, _NARROWEST),
-        subsequent_indent=" " * further,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrapped(line, max(width, _NARROWEST), further)
+
+
+_SECOND = "\0"
+"""The second column of a wide character; no text that is safe for a terminal has it."""
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """Return the text in lines of at most `width` columns, the further ones indented; no word is broken.
+
+    An empty text has no line.
+    """
+    if not text.isascii():
+        text = "".join(each + _SECOND * (cell_len(each) - 1) for each in text)
+    lines = wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_SECOND, "") for line in lines]
 
 
 def shortened(text: str, width: int, mark: str, *, head: int | None = None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
@@ -17,7 +16,7 @@ from reconciler.report import safe
 from reconciler.report.ahead import clock_text
 from reconciler.report.columns import NodeReport
 from reconciler.report.document import Report
-from reconciler.report.lines import Line, folded, padded, short_names, with_clocks
+from reconciler.report.lines import Line, folded, padded, short_names, with_clocks, wrapped
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms, obstacles_in
 from reconciler.report.standing import Standing, standing
@@ -115,7 +114,7 @@ def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterato
         if room is None:
             yield Line(_row([*row, reason], widths), alarm)
         elif room >= _REASON:
-            first, *rest = wrap(reason, room, break_long_words=False, break_on_hyphens=False) or [""]
+            first, *rest = wrapped(reason, room) or [""]
             yield Line(_row([*row, first], widths), alarm)
             yield from (Line(_row(["", "", "", "", part], widths), alarm) for part in rest)
         else:
@@ -123,7 +122,7 @@ def _rows(nodes: Sequence[NodeReport], plan: Plan, width: int | None) -> Iterato
             # Nodes that follow each other for one reason share it.
             if reason and reason != following:
                 wide = max((width or 0) - len(_INDENT), _REASON)
-                parts = wrap(reason, wide, break_long_words=False, break_on_hyphens=False)
+                parts = wrapped(reason, wide)
                 yield from (Line(f"{_INDENT}{part}", alarm) for part in parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from reconciler.report.lines import padded, short_names, shortened
+from reconciler.report.lines import folded, padded, short_names, shortened
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,13 @@ def test_names_that_no_cut_can_tell_apart_are_still_there() -> None:
 def test_spaces_fill_columns_and_not_characters() -> None:
     assert padded("日本", 6) == "日本  "
     assert padded("too long", 3) == "too long"
+
+
+def test_a_wide_character_has_two_columns_of_a_line_and_is_whole() -> None:
+    text = "日本 " * 30
+
+    assert folded(text.strip(), 44) == [
+        "日本 " * 8 + "日本",
+        *["  " + "日本 " * 7 + "日本"] * 2,
+        "  " + "日本 " * 4 + "日本",
+    ]

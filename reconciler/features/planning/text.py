@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from textwrap import wrap
 from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
@@ -19,7 +18,17 @@ from reconciler.model.schedule import CaseForecast
 from reconciler.report import safe
 from reconciler.report.ahead import PlanAhead, PlannedCase, SharedCalendar, Status
 from reconciler.report.document import heading
-from reconciler.report.lines import NARROW, Line, Look, Screen, folded, padded, short_names, shortened
+from reconciler.report.lines import (
+    NARROW,
+    Line,
+    Look,
+    Screen,
+    folded,
+    padded,
+    short_names,
+    shortened,
+    wrapped,
+)
 from reconciler.report.moves import pod_lines
 from reconciler.report.people import alarms, for_all, for_any
 from reconciler.report.values import Document, keys, plain, unseen_lines
@@ -73,7 +82,7 @@ def table(cases: Sequence[PlannedCase], look: Look) -> list[Line]:
             state, name, event, start, latest, back = _cells(case, look)
             lines.append(Line(f"{padded(state, len(_INDENT))}{name}", alarm))
             parts = f"{event}, start {start}, latest start {latest}, back {back}"
-            lines += [Line(f"{_INDENT}{text}", alarm) for text in wrap(parts, look.width - len(_INDENT))]
+            lines += [Line(f"{_INDENT}{text}", alarm) for text in wrapped(parts, look.width - len(_INDENT))]
             lines += because
         return lines
     heads = ["STATE".ljust(len(_INDENT) - 2), "NODE", "EVENT", "START", "LATEST START", "BACK"]
@@ -137,7 +146,7 @@ def _reasons(cases: Sequence[PlannedCase], look: Look) -> list[list[Line]]:
         names, lines = [case.node for case in sharing], []
         for words in (f"{forecast}{for_all(names, offer)}", ending):
             text = look.line(with_time_left(words, look.now))
-            parts = wrap(text, room, break_long_words=False, break_on_hyphens=False)
+            parts = wrapped(text, room)
             alarm = status in _ALARMS and words != ending
             lines += [Line(f"{_INDENT}{part}", alarm) for part in parts]
         reasons += [*([] for _ in names[1:]), lines]
