@@ -20,9 +20,10 @@ from jobs.runtime.process import AskedPod, options_of_features, processes
 from jobs.runtime.settings_source import SettingsSource, settings_to_show
 from reconciler.calendar.values import near
 from reconciler.kubernetes.events import events_of_pod
-from reconciler.model.errors import ClusterError, Forbidden, NotFound
-from reconciler.model.explanation import Examination, KnownMove, NodeExplanation, SeenEvent
+from reconciler.model.errors import ClusterError, Forbidden, NotFound, Unauthorized
+from reconciler.model.explanation import Examination, KnownMove, NodeExplanation, PodPast, SeenEvent
 from reconciler.model.limits import is_object_name, quoted
+from reconciler.model.plan import Plan, PlanSettings
 from reconciler.model.problems import PODS
 from reconciler.model.values import replace
 from reconciler.passes.assess import assess
@@ -88,7 +89,19 @@ def _explained(name: str, settings: Settings, target: Target, given: Mapping[str
             examination = examined(connection, target, settings, with_preview=True, also_pods=True)
             (node,) = whole_names([name], {node.name for node in examination.snapshot.nodes})
             return Explanation(examination.plan, _node(node, examination, settings))
-        examination = examined(connection, target, settings, with_preview=True, namespace=namespace)
+        moves, unread = _moves(AskedPod(connection, target, namespace, pod_name, given))
+        try:
+            examination = examined(connection, target, settings, with_preview=True, namespace=namespace)
+        except Unauthorized as error:
+            if not moves:
+                raise
+            # Whoever may read one namespace only still gets what is known of the pod there.
+            instead = f"what runs instead is not known: {error.because}"
+            past = PodPast(name, moves=moves, unread=(*unread, instead))
+            known_of = PlanSettings(settings.version, settings.time_zone.key)
+            return Explanation(
+                Plan(datetime.now(UTC), settings.mode.value, settings=known_of), None, past=past
+            )
         if (refused := examination.snapshot.problems.refused.get(PODS)) is not None:
             raise Forbidden(f"{quoted(name)} can't be explained: needs {refused.needs}", needs=refused.needs)
         events: tuple[SeenEvent, ...] = ()
@@ -97,18 +110,10 @@ def _explained(name: str, settings: Settings, target: Target, given: Mapping[str
             events = events_of_pod(connection, namespace, pod_name)
         except ClusterError as error:
             unseen = error.because
-        moves: list[KnownMove] = []
-        unread: list[str] = []
-        asked = AskedPod(connection, target, namespace, pod_name, given)
-        for of_pod in (process.moves for process in processes() if process.moves):
-            found, problems = of_pod(asked)
-            moves += found
-            unread += problems
-        moves.sort(key=lambda move: move.at, reverse=True)
 
     snapshot = examination.snapshot
     past = past_of(examination, namespace, pod_name, events, unseen)
-    past = replace(past, moves=tuple(moves), unread=tuple(unread))
+    past = replace(past, moves=moves, unread=unread)
     pod = find_pod(snapshot, namespace, pod_name)
     if pod is not None:
         of_node = _node(pod.node, examination, settings) if pod.node else None
@@ -118,6 +123,13 @@ def _explained(name: str, settings: Settings, target: Target, given: Mapping[str
     known = [each.name for pods in snapshot.pods.values() for each in pods if each.namespace == namespace]
     message = f"{name}: there is no such pod{near(pod_name, sorted(known))}"
     raise NotFound(". ".join((message, *unread)), status=404)
+
+
+def _moves(asked: AskedPod) -> tuple[tuple[KnownMove, ...], tuple[str, ...]]:
+    """Return what features keep of how the pod was moved, the newest first, and what could not be read."""
+    answers = [process.moves(asked) for process in processes() if process.moves]
+    moves = sorted((move for found, _ in answers for move in found), key=lambda move: move.at, reverse=True)
+    return tuple(moves), tuple(problem for _, problems in answers for problem in problems)
 
 
 def _node(name: str, examination: Examination, settings: Settings) -> NodeExplanation | None:

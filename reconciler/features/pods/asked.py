@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from jobs.runtime.process import AskedPod
@@ -10,10 +11,11 @@ from reconciler.features.pods import NAME
 from reconciler.features.pods.kept import BEGINS, MOVED_PODS
 from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.moved import MovedPod, to_fields
+from reconciler.features.pods.publisher import read_published
 from reconciler.features.pods.report import how
 from reconciler.kubernetes.config_maps import unreadable
-from reconciler.kubernetes.kept_lines import KeptInCluster
-from reconciler.model.errors import ClusterError
+from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
+from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.explanation import KnownMove
 from reconciler.model.limits import EARLIEST, count_of
 from reconciler.model.moments import to_text
@@ -32,10 +34,18 @@ def moves_in_files(asked: AskedPod, files: Iterable[Path]) -> Answer:
 
 
 def moves_in_cluster(asked: AskedPod) -> Answer:
-    """Return what the cluster keeps of the pod."""
+    """Return what the cluster keeps of the pod, or where that may not be read, what its namespace is told."""
     place = KeptInCluster(MOVED_PODS, asked.connection, asked.target.namespace)
     try:
         kept = place.read()
+    except Forbidden as error:
+        told = None
+        # Without it, what is missing is the right to read what is kept.
+        with suppress(ClusterError, ValueError):
+            told = read_published(asked.connection, asked.namespace)
+        if told is None:
+            return (), [f"the ConfigMap {place.name} could not be read: {error.because}"]
+        kept = KeptLines(told.whole_from, told.moved)
     except ClusterError as error:
         return (), [f"the ConfigMap {place.name} could not be read: {error.because}"]
     except ValueError as error:

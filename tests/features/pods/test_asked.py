@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from jobs.runtime.log_line import log_line
-from reconciler.features.pods import EVICTED, NAME
+from reconciler.features.pods import EVICTED, NAME, PUBLISHED
 from reconciler.features.pods.kept import MOVED_PODS
 from reconciler.features.pods.moved import MovedPod, to_fields
+from reconciler.features.pods.published import Published, to_config_map
 from reconciler.kubernetes.kept_lines import KeptLines, packed
 from reconciler.model.drains import Refused
 from reconciler.model.explanation import KnownMove, PodPast
@@ -38,11 +40,14 @@ OLD = replace(
 
 
 class Cluster(StubCluster):
-    """`kept` is the data of the ConfigMap, None if it may not be read."""
+    """`kept` is the data of the ConfigMap, None if it may not be read, and `told` what the namespace has."""
 
     kept: dict[str, str] | None = None
+    told: dict[str, str] | None = None
 
     def instead(self, asked: Asked) -> Answer | None:
+        if self.told is not None and asked.path == f"/api/v1/namespaces/shop/configmaps/{PUBLISHED}":
+            return json_answer({"metadata": {"name": PUBLISHED}, "data": self.told})
         if not asked.path.endswith(f"/configmaps/{NAME}"):
             return None
         if self.kept is None:
@@ -111,6 +116,16 @@ def test_what_can_not_be_read_is_said_and_is_not_taken_for_nothing(
     assert says in capsys.readouterr().err
     assert cluster.run("explain", "shop/web-5c84-new") == 0
     assert says not in capsys.readouterr().out
+
+
+def test_where_what_is_kept_may_not_be_read_the_namespace_is_told(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.told = to_config_map(Published(NOW, NOW, ZoneInfo("UTC"), (OTHER, OLD)))
+
+    found = past(cluster, capsys)
+
+    assert (found["moves"], found["unread"]) == ([to_fields(OLD)], [])
 
 
 def test_a_file_is_about_pods(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,6 +131,7 @@ def test_a_team_without_the_right_to_read_nodes_sees_what_was_moved_and_what_mov
         serving = served(scene, programs)
         serving.does("the moved pod", lambda: (told(scene) or {"data": {}})["data"].get("moved"))
         moved = asked(programs, kubeconfig, "-o", "json")
+        gone = programs.run("explain", f"default/{web}", kubeconfig=kubeconfig)
         programs.configure(ENFORCE)
         serving.does("the deletion", lambda: told(scene) is None)
         serving.kill()
@@ -142,6 +143,8 @@ def test_a_team_without_the_right_to_read_nodes_sees_what_was_moved_and_what_mov
     assert tonight.document["source"] == f"the ConfigMap default/{PUBLISHED}"
     assert f"{db} (" in said.out
     assert [(pod["pod"], pod["node"]) for pod in moved.document["pods"]] == [(f"default/{web}", node)]
+    assert f": evicted from {node}: Reboot without a date (ReplicaSet/web-" in gone.out
+    assert "what runs instead is not known: needs list nodes" in gone.out
     entries = used(scene.controlplane.audit_entries())
     assert missing(granted("base") | granted("pods"), entries) == set()
     assert unused(granted("pods"), entries) == set()
