@@ -174,6 +174,21 @@ def test_of_two_people_at_once_the_second_reads_the_start_of_the_first(
     assert cluster.annotations("pool-000001")[KEY] == first
 
 
+def test_a_hold_that_comes_at_the_same_time_wins_and_is_named(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def other() -> None:
+        cluster.annotations("pool-000001")[HOLD] = '{"by": "bob@desk", "reason": "disk copy"}'
+
+    cluster.at_patch = other  # type: ignore[method-assign]
+
+    assert cluster.run("start", "pool-000001", "--now", "--yes") == 1
+
+    said = " ".join(capsys.readouterr().err.split())
+    assert "it is held by bob@desk: disk copy; reconciler resume pool-000001 ends that" in said
+    assert (cluster.said, cluster.events) == (None, [])
+
+
 def test_a_start_becomes_a_start_now(cluster: Cluster) -> None:
     cluster.run("start", "pool-000001", "--yes")
     cluster.run("start", "pool-000001", "--now", "--yes")

@@ -38,6 +38,9 @@ def test_a_start_now_drains_at_once_and_ends_like_any_case(scene: Scene, program
     scene.workload("web", name)
     scene.condition_tells(name, minutes=300)
     assert {"approved", "windowOpen"} <= scene.run().holds(name).keys()
+    late = programs.run("explain", name, "--config", config)
+    assert "WILL BE MISSED" in late.out
+    assert f"reconciler start {name} --now" in late.out
 
     with account(scene, "starter", RIGHTS) as kubeconfig:
         why = ("--reason", "disk fails", "--config", config, "--yes")
