@@ -92,10 +92,11 @@ def test_what_the_read_raises_is_never_repeated() -> None:
     assert script.calls == ["write"]
 
 
-def test_a_pause_that_the_server_asks_for_is_kept_and_a_long_one_ends_it() -> None:
-    script = Scripted(TooManyRequests("busy", retry_after=9), TooManyRequests("busy", retry_after=3600))
-    with pytest.raises(TooManyRequests):
-        write_until_settled(script.write, script.settled(), on=(TooManyRequests,), sleep=script.slept.append)
+@pytest.mark.parametrize("error", [TooManyRequests, Conflict])
+def test_a_pause_that_the_server_asks_for_is_kept_and_a_long_one_ends_it(error: type[ClusterError]) -> None:
+    script = Scripted(error("busy", retry_after=9), error("busy", retry_after=3600))
+    with pytest.raises(error):
+        write_until_settled(script.write, script.settled(), on=(error,), sleep=script.slept.append)
     assert (script.slept, script.calls) == ([9], ["write", "read"] * 2)
 
 

@@ -177,6 +177,16 @@ def test_a_node_that_leaves_the_fleet_loses_its_hints_once(
     assert (RECORD in node.annotations) is with_record
 
 
+def test_a_node_outside_the_fleet_without_an_event_loses_its_hints() -> None:
+    scene = History(small_world(), builders.settings(f"{HELD}\nnodeSelector: {{pool: a}}"))
+    scene.cluster.label("n0", KEY, "1700000000")
+    scene.cluster.taint("n0", (TAINT, THEIRS))
+    scene.until_still()
+
+    assert hinted(scene.cluster.nodes["n0"]) == (None, False)
+    assert scene.cluster.nodes["n0"].taints == (THEIRS,)
+
+
 def test_a_node_that_a_person_drains_keeps_its_hints() -> None:
     scene = history()
     node = scene.cluster.nodes["n0"]
