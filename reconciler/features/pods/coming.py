@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from functools import partial
@@ -76,6 +77,10 @@ def foreseen(fleet: Fleet) -> Mapping[str, NodePart]:
     """
     until = end_of_night(fleet.now, fleet.settings.time_zone)
     ahead = fleet.snapshot.for_settings.ahead
+    # Each preview sorts the budgets that it gets, and a cluster has thousands.
+    budgets: defaultdict[str, list[PodDisruptionBudget]] = defaultdict(list)
+    for budget in ahead.budgets or ():
+        budgets[budget.namespace].append(budget)
     found: dict[str, NodePart] = {}
     for plan in fleet.plans:
         node, begins = fleet.nodes.get(plan.node), _begins(plan)
@@ -84,7 +89,8 @@ def foreseen(fleet: Fleet) -> Mapping[str, NodePart]:
         pods = fleet.snapshot.pods.get(plan.node, ahead.pods.get(plan.node))
         known: tuple[ComingPod, ...] | None = None
         if pods is not None and ahead.budgets is not None:
-            of_node = partial(_of_node, node, plan, pods, ahead.budgets, fleet, begins)
+            own = [budget for name in {pod.namespace for pod in pods} for budget in budgets[name]]
+            of_node = partial(_of_node, node, plan, pods, own, fleet, begins)
             known, _ = guarded(f"the pods of node {plan.node} that are to be moved", of_node, None)
         found[plan.node] = Foreseen(known)
     return found
