@@ -12,6 +12,9 @@ from reconciler.settings.yaml import read_yaml
 SHOWN = 10
 """Keys that a sentence names."""
 
+LINES = 10_000
+"""Lines of a text that is compared line by line. More of them may take minutes."""
+
 _LONGEST = 80
 """Characters of a key."""
 
@@ -33,8 +36,13 @@ def in_words(changes: tuple[str, ...]) -> str:
 
 
 def unified(before: bytes, after: bytes, names: tuple[str, str]) -> tuple[str, ...]:
-    """Return the lines of a unified diff of two texts with these names; none if they are the same."""
+    """Return the lines of a unified diff of two texts with these names; none if they are the same.
+
+    Of texts with more than `LINES` lines, it is a line that says so.
+    """
     first, second = (text.decode("utf-8", "replace").splitlines() for text in (before, after))
+    if before != after and max(len(first), len(second)) > LINES:
+        return (f"{names[0]} and {names[1]} differ; more than {LINES} lines are not compared one by one",)
     lines = tuple(difflib.unified_diff(first, second, *names, lineterm=""))
     if not lines and before != after:
         return ("only the ends of lines differ",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -32,6 +32,7 @@ from reconciler.model.limits import COUNT, count_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Wanted
 from reconciler.report.lines import folded
+from reconciler.report.safe import line as safe_line
 from reconciler.report.safe import lines as safe_lines
 from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.load import content_of, parse_content
@@ -87,12 +88,14 @@ def settings(
     with connected(target) as connection:
         seen = _read(connection, target, config)
     if action == "list":
-        echo_document(_listed(seen), output, lambda columns: _list_text(seen, columns))
+        listed = _listed(seen)
+        echo_document(listed, output, partial(_list_text, seen, listed["revisions"]))
     elif action == "show":
         revision = seen.revision(numbers[0] if numbers else None)
         text = _content(revision).decode("utf-8", "replace")
         if for_programs(output):
-            echo_document({**_value(seen, revision), "text": text}, output, lambda _: text)
+            (value,) = (each for each in _values(seen) if each["revision"] == revision.number)
+            echo_document({**value, "text": text}, output, lambda _: text)
         else:
             # A file gets the text as it was written.
             print_text(safe_lines(text) if sys.stdout.isatty() else text, nl=False)
@@ -313,19 +316,25 @@ def _compared(seen: Seen, numbers: tuple[int, ...]) -> tuple[Text, Text]:
     return seen.text(seen.kept.revisions[-2].number), seen.text(None)
 
 
-def _changes(seen: Seen, revision: Revision) -> tuple[str, ...] | None:
-    """Return what a revision has changed, None if the text before it is not known."""
-    before = next((each for each in seen.kept.revisions if each.number == revision.number - 1), None)
-    if before is None:
-        return None
-    try:
-        return changed_keys(before.content(), revision.content())
-    except ValueError:
-        return None
+_COMPARED = 2 << 20
+"""Bytes of all texts that a list compares, the newest first. They take seconds."""
+
+
+def _values(seen: Seen) -> list[dict[str, Any]]:
+    """Return what there is to say of each revision, the newest first."""
+    by_number = {each.number: each for each in seen.kept.revisions}
+    values, room = [], _COMPARED
+    for revision in reversed(seen.kept.revisions):
+        changes: list[str] | None = None
+        with suppress(ValueError, KeyError):
+            texts = by_number[revision.number - 1].content(), revision.content()
+            room -= sum(map(len, texts))
+            changes = list(changed_keys(*texts)) if room >= 0 else None
+        values.append({**_value(seen, revision), "changes": changes})
+    return values
 
 
 def _value(seen: Seen, revision: Revision) -> dict[str, Any]:
-    changes = _changes(seen, revision)
     return {
         "revision": revision.number,
         "at": to_text(revision.at),
@@ -333,7 +342,6 @@ def _value(seen: Seen, revision: Revision) -> dict[str, Any]:
         "by": revision.by or None,
         "managed": revision.managed,
         "present": revision is seen.present,
-        "changes": None if changes is None else list(changes),
     }
 
 
@@ -343,16 +351,16 @@ def _listed(seen: Seen) -> dict[str, Any]:
         "hash": None if seen.content is None else short_hash(seen.content),
         "mistakes": list(seen.mistakes),
         "leftOut": seen.kept.left_out,
-        "revisions": [_value(seen, revision) for revision in reversed(seen.kept.revisions)],
+        "revisions": _values(seen),
     }
 
 
-def _list_text(seen: Seen, columns: int | None) -> str:
-    return "".join(_folded(line, columns) for line in _list_lines(seen))
+def _list_text(seen: Seen, values: Sequence[dict[str, Any]], columns: int | None) -> str:
+    return "".join(_folded(safe_line(line), columns) for line in _list_lines(seen, values))
 
 
-def _list_lines(seen: Seen) -> Iterator[str]:
-    yield safe_lines(f"settings: {seen.source or seen.absent}")
+def _list_lines(seen: Seen, values: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield f"settings: {seen.source or seen.absent}"
     if seen.mistakes:
         more = f" (and {count_of(len(seen.mistakes) - 1, 'more mistake')})" if len(seen.mistakes) > 1 else ""
         yield f"refused: {seen.mistakes[0]}{more}"
@@ -360,12 +368,15 @@ def _list_lines(seen: Seen) -> Iterator[str]:
         yield f"the present text, {short_hash(seen.content)}, is no revision: no pass has used it yet"
     if not seen.kept.revisions:
         yield NONE_YET
-    for revision in reversed(seen.kept.revisions):
-        changes = _changes(seen, revision)
+    for revision, value in zip(reversed(seen.kept.revisions), values, strict=True):
         by = f" by {revision.by}" if revision.by else ""
-        mark = ", the present text" if revision is seen.present else ""
+        mark = ", the present text" if value["present"] else ""
         yield f"{revision.number:>4}  {_moment(revision.at)}  {revision.hash}{by}{mark}"
-        what = "the first one that is kept" if changes is None else in_words(changes)
+        what = "what changed is not known"
+        if value["changes"] is not None:
+            what = in_words(tuple(value["changes"]))
+        elif revision is seen.kept.revisions[0]:
+            what = "the first one that is kept"
         yield f"      {what}; {count_of(revision.managed, 'node')} managed"
     if seen.kept.left_out:
         size = f"all together may have {LARGEST // 1024} KiB"

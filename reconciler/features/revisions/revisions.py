@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 import zlib
 from datetime import datetime
 from typing import Annotated
@@ -22,6 +23,8 @@ LARGEST = 512 * 1024
 """Bytes of all revisions together. Beyond that, the oldest ones are left out."""
 
 _VERSION = 1
+
+_HASH = re.compile("[0-9a-f]{64}")
 
 _Number = Annotated[int, Meta(ge=0, le=limits.COUNT)]
 
@@ -83,6 +86,9 @@ class Kept(Struct, frozen=True):
         """
         if self.has_newest(content):
             return self
+        if self.newest is not None and max(self.newest.number, self.left_out + MOST) >= limits.COUNT:
+            # Nobody has made so many: somebody else has written them, and the next ones could not be read.
+            return Kept().with_text(content, at, by, managed, keep)
         packed = base64.b64encode(zlib.compress(content, 9)).decode()
         number = self.newest.number + 1 if self.newest is not None else 1
         sha256 = hashlib.sha256(content).hexdigest()
@@ -108,5 +114,8 @@ def from_text(text: str) -> Kept:
     if version != _VERSION:
         raise ValueError(f"it has version {limits.excerpt(version)}")
     kept = decoded(Kept, document)
+    wrong = next((each for each in kept.revisions if not _HASH.fullmatch(each.sha256)), None)
+    if wrong is not None:
+        raise ValueError(f"revision {wrong.number} has no hash: {limits.excerpt(wrong.sha256)}")
     numbered = {revision.number: revision for revision in kept.revisions}
     return Kept(tuple(numbered[number] for number in sorted(numbered)), kept.left_out)

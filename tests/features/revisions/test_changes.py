@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.features.revisions.changes import changed_keys, in_words, unified
+from reconciler.features.revisions.changes import LINES, changed_keys, in_words, unified
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,8 @@ def test_a_diff_shows_each_line() -> None:
     assert lines[:2] == ("--- revision 1", "+++ present")
     assert lines[-2:] == ("-b: 2", "+b: 3")
     assert unified(b"a: 1\n", b"a: 1\n", ("x", "y")) == ()
+    assert unified(b"\n" * LINES, b"\n" * LINES + b"a", ("x", "y")) == (
+        "x and y differ; more than 10000 lines are not compared one by one",
+    )
+    assert unified(b"\n" * 2 * LINES, b"\n" * 2 * LINES, ("x", "y")) == ()
     assert unified(b"a: 1\n", b"a: 1\r\n", ("x", "y")) == ("only the ends of lines differ",)

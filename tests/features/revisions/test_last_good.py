@@ -10,19 +10,15 @@ from pathlib import Path
 import pytest
 
 from reconciler.features.revisions import KEPT_IN
-from reconciler.features.revisions.client import KEY
 from reconciler.features.revisions.revisions import Kept, to_text
 from reconciler.model.content import short_hash
-from tests.jobs.stub_cluster import OF_SETTINGS, StubCluster, node
+from tests.features.revisions.cluster import GOOD, OURS, REFUSED, Cluster
+from tests.jobs.stub_cluster import OF_SETTINGS
 from tests.support.builders import NOW
-from tests.support.stub import Answer, Asked, json_answer, status
 
 pytestmark = pytest.mark.heavy
 
 POLICY = "configmap/node-maintenance/maintenance-policy"
-REFUSED = "mode: Sometimes\nkeys: {prefix: 7}\n"
-OURS = "ours.example.com"
-GOOD = f"mode: Enforce\ntimeZone: Europe/Berlin\nkeys: {{prefix: {OURS}}}\n".encode()
 LINE = f"settings rejected: {POLICY}/maintenance.yaml:1:1: mode: "
 COMMANDS = {
     **OF_SETTINGS,
@@ -31,28 +27,6 @@ COMMANDS = {
     "request": ("request", "n", "--kind", "Reboot"),
     "simulate": ("simulate", "--made-up", "7", "--nodes", "5", "--days", "2"),
 }
-
-
-class Cluster(StubCluster):
-    """One node, settings that are refused, and what is kept as their revisions; None: nothing."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, node("n"))
-        self.kept: str | None = to_text(Kept().with_text(GOOD, NOW, "helm", 1, 20))
-        self.forbidden = False
-
-    def instead(self, asked: Asked) -> Answer | None:
-        if asked.path.endswith("/configmaps/maintenance-policy"):
-            found = {"metadata": {"name": "maintenance-policy"}, "data": {"maintenance.yaml": REFUSED}}
-            return json_answer(found)
-        if asked.path.endswith(f"/configmaps/{KEPT_IN}"):
-            if self.forbidden:
-                return status(403, "Forbidden", "no")
-            if self.kept is not None:
-                return json_answer({"metadata": {"name": KEPT_IN}, "data": {KEY: self.kept}})
-        if asked.path == "/apis/coordination.k8s.io/v1/leases":
-            return json_answer({"metadata": {}, "items": []})
-        return None
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import random
 import zlib
 
 import pytest
 
-from reconciler.features.revisions.revisions import LARGEST, Kept, Revision, from_text, to_text
+from reconciler.features.revisions.revisions import LARGEST, MOST, Kept, Revision, from_text, to_text
 from reconciler.model import limits
 from tests.support.builders import NOW
 
@@ -78,6 +79,7 @@ def packed(content: bytes) -> str:
     ("text", "because"),
     [
         ("!", "can't be read"),
+        ("é", "ASCII"),
         (base64.b64encode(b"no zlib").decode(), "can't be read"),
         (packed(b"mode: Observe\n"), "the hash differs"),
         (packed(b"\0" * (limits.LARGEST_SETTINGS * 4)), "the hash differs"),
@@ -90,6 +92,12 @@ def test_a_text_that_somebody_has_changed_is_refused(text: str, because: str) ->
         broken.content()
 
 
+def revision(**others: object) -> str:
+    """The text of one revision in which others have written something."""
+    at, sha256 = "2026-11-21T12:00:00Z", hashlib.sha256(b"").hexdigest()
+    return json.dumps({"version": 1, "revisions": [{"number": 1, "at": at, "sha256": sha256, **others}]})
+
+
 @pytest.mark.parametrize(
     ("text", "because"),
     [
@@ -98,11 +106,28 @@ def test_a_text_that_somebody_has_changed_is_refused(text: str, because: str) ->
         ('{"version": 2}', "it has version 2"),
         ('{"version": 1, "revisions": [{}]}', "number"),
         ("{" * 2_000_000, "longer than"),
+        ("[" * 500_000, "nested too deep"),
+        (revision(number=-1), "number"),
+        (revision(number=limits.COUNT + 1), "number"),
+        (revision(sha256="\x1b[31m"), "revision 1 has no hash"),
+        (revision(at="2026-11-21T12:00:00"), "without a time zone"),
+        (revision(at="0001-01-01T00:00:00+14:00"), "too far away"),
+        (json.dumps({"version": 1, "revisions": [{}] * (MOST + 1)}), "101 items"),
     ],
 )
 def test_what_is_no_document_of_ours_is_refused(text: str, because: str) -> None:
     with pytest.raises(ValueError, match=because):
         from_text(text)
+
+
+@pytest.mark.parametrize(
+    "text", [revision(number=limits.COUNT), json.dumps({**json.loads(revision()), "leftOut": limits.COUNT})]
+)
+def test_after_numbers_that_nobody_has_reached_the_next_revision_can_be_read(text: str) -> None:
+    again = from_text(to_text(from_text(text).with_text(b"mode: Enforce\n", NOW, "", 1, 20)))
+
+    assert again.newest is not None
+    assert again.newest.content() == b"mode: Enforce\n"
 
 
 def test_without_a_text_there_are_no_revisions() -> None:
