@@ -17,7 +17,7 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.by_hand import EventsByHand, person, prefix_in_use, read_by_hand, write_decided
+from jobs.runtime.by_hand import EventsByHand, author, prefix_in_use, read_by_hand, write_decided
 from jobs.runtime.clock import SystemClock
 from jobs.runtime.environment import Target, connected, itself
 from jobs.runtime.output import echo, echo_for_programs, for_programs
@@ -180,7 +180,7 @@ def drain(asked: DrainCommand, target: Target) -> int:
         ledger = _Ledger(connection, target)
         held = _held(nodes, asked, ledger)
         if asked.dry_run:
-            return _rehearse(asked, cluster, nodes, held)
+            return _rehearse(asked, cluster, nodes, held, author(connection))
         return _drain(asked, ledger, cluster, nodes, held)
 
 
@@ -257,14 +257,14 @@ def _options(asked: DrainCommand, cluster: Cluster, node: Node) -> tuple[DrainOp
 
 
 def _rehearse(
-    asked: DrainCommand, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
+    asked: DrainCommand, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold], who: str
 ) -> int:
     pods: list[dict[str, Any]] = []
     lines: list[str] = []
     refused: list[dict[str, str]] = []
     for node in nodes:
         _, seen = _options(asked, cluster, node)
-        claimed = claim(node, asked.options.prefix, person(), SystemClock().now(), held.get(node.name))
+        claimed = claim(node, asked.options.prefix, who, SystemClock().now(), held.get(node.name))
         taken = claimed.because if isinstance(claimed, ClaimRefused) else ""
         count = len(seen.refused)
         because = taken or (f"{count} pod{'s' if count > 1 else ''} may not be evicted" if count else "")
@@ -312,7 +312,11 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
 def _drain(
     asked: DrainCommand, ledger: _Ledger, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
 ) -> int:
-    clock, stop, told = SystemClock(), threading.Event(), _EventsToWrite(person(), ledger.connection)
+    clock, stop, told = (
+        SystemClock(),
+        threading.Event(),
+        _EventsToWrite(author(ledger.connection), ledger.connection),
+    )
     claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]
     # `hold --all --now` writes the ledger, and lists the nodes then: it finds the claims, or is found here.
     holds = () if asked.options.ignore_holds else ledger.holds()

@@ -20,13 +20,14 @@ from jobs.runtime.by_hand import (
     prefix_in_use,
     write_decided,
 )
+from jobs.runtime.clock import ServerClock
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
 from jobs.runtime.process import Ports, ports_made_by, processes
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.ledger import read_holds
 from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
-from reconciler.model.instructions import PersonHold
+from reconciler.model.instructions import Ended, PersonHold
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
@@ -68,7 +69,7 @@ class _ReleaseOptions(Struct, frozen=True):
     """What is removed: the keys with this prefix, those of these writers also outside of a case.
 
     `reset`: also a record that can't be read. `dry_run`: nothing is written. `selector` chose the nodes, None
-    if they were named.
+    if they were named. `by` is who releases them, None if nothing of ours is to be left.
     """
 
     prefix: str
@@ -76,6 +77,7 @@ class _ReleaseOptions(Struct, frozen=True):
     reset: bool
     dry_run: bool
     selector: LabelSelector | None = None
+    by: Ended | None = None
 
 
 class _Done(Struct, frozen=True):
@@ -143,12 +145,14 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         if which.everything:
             agent = () if cluster.agents().installed else (Writer.AGENT,)
             writers = (Writer.PASS, Writer.COMMAND, *agent)
-        asked = _ReleaseOptions(prefix, writers, reset, dry_run, which.selector)
-        results = {
-            name: _release_one(name, nodes.get(name), cluster, clients, asked) for name in which.of(nodes)
-        }
+        chosen = which.of(nodes)
+        who = author(connection) if not dry_run else ""
+        at = ServerClock(connection).now().replace(microsecond=0)
+        by = None if which.everything else Ended("released", who, at)
+        asked = _ReleaseOptions(prefix, writers, reset, dry_run, which.selector, by)
+        results = {name: _release_one(name, nodes.get(name), cluster, clients, asked) for name in chosen}
         objects = list(_objects(clients, asked)) if which.everything else []
-        events, who = EventsByHand(connection), author(connection) if not dry_run else ""
+        events = EventsByHand(connection)
         for name, done in results.items():
             if done.line and done.ok and not dry_run:
                 message = f"{done.line.removeprefix(f'{name}: ')} by {who}, by hand"
@@ -197,7 +201,7 @@ def _release_one(
 
     def decide(now: Node) -> NodeWrite | None:
         signs = PARTS.removed(now, prefix)
-        write = released(now, prefix, signs, reset=asked.reset, writers=asked.writers)
+        write = released(now, prefix, signs, reset=asked.reset, writers=asked.writers, by=asked.by)
         decided.append((now, signs, write))
         return write
 

@@ -36,6 +36,7 @@ from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, NodeRead, Requesting, RequestProgress
 from reconciler.model.problems import guarded
 from reconciler.model.reconciler import Passes, Reconciler, Running
+from reconciler.model.sayings import Deed
 from reconciler.model.values import replace
 from reconciler.passes.store import Store
 from reconciler.run import run_pass
@@ -147,6 +148,7 @@ class Acting:
             lambda: self.settings,
             mistake=mistake,
             goes_on=following is not None,
+            did=self._did,
         )
         self._companions = companions_of(leading)
 
@@ -302,9 +304,16 @@ class Acting:
         return NodeRead(listed[0], self._clock.now() - timedelta(seconds=listed[1])) if listed else None
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
-        """Hand the cases that have ended on to the observers, with the name of the cluster."""
+        """Hand the cases that have ended on to observers and companions, with the name of the cluster."""
         cluster = self._wiring.connection.known_cluster
-        self._observers.keep([replace(case, place=replace(case.place, cluster=cluster)) for case in cases])
+        named = [replace(case, place=replace(case.place, cluster=cluster)) for case in cases]
+        self._observers.keep(named)
+        for companion in self._companions:
+            companion.ended(named)
+
+    def _did(self, deed: Deed) -> None:
+        for companion in self._companions:
+            companion.did(deed)
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""

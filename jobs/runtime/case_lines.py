@@ -82,12 +82,17 @@ class CaseLines:
             raise ValueError(f"it is no JSON: {limits.text(str(error), 100)}") from error
         if not isinstance(fields, Mapping):
             raise ValueError(f"it is {limits.excerpt(fields)}, and not a JSON object")
-        if fields.get("event") != EVENT:
+        if fields.get("event") == EVENT:
+            self.add(from_fields(fields))
+        elif not self.takes(fields):
             self.counts["other"] += 1
-            return
-        self._add(from_fields(fields))
 
-    def _add(self, case: EndedCase) -> None:
+    def takes(self, fields: Mapping[str, object]) -> bool:
+        """Return whether a line about something else is kept, in a class that does; raises ValueError."""
+        return False
+
+    def add(self, case: EndedCase) -> None:
+        """Count a case; raises TooManyCases."""
         if self._since is not None and case.times.ended < self._since:
             self.counts["older"] += 1
             return

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reconciler.model.outcome import Outcome
     from reconciler.model.plan import Notice, Plan
     from reconciler.model.ports import CalendarReader, Clock, Evictor, Notification, Notifier, Outbox
+    from reconciler.model.sayings import Deed
     from reconciler.settings.schema import Settings
 
 Value = TypeVar("Value")
@@ -317,7 +318,7 @@ class Leading(Struct, frozen=True):
     """What a companion needs. `guard` raises LockLost if the lock is not ours, `eviction_guard` also before
     the eviction of our own pod. Without `settings`, a person drains by hand, and there is no lock. `mistake`
     returns why the newest settings can't be used, empty if they can. `goes_on`: passes follow each other, as
-    in `serve`.
+    in `serve`. `did` tells all companions what a person did.
     """
 
     connection: Connection
@@ -333,6 +334,7 @@ class Leading(Struct, frozen=True):
     warn: Callable[[str], None] | None = None
     mistake: Callable[[], str] = str
     goes_on: bool = False
+    did: Callable[[Deed], None] = lambda deed: None
 
 
 class Companion:
@@ -350,6 +352,12 @@ class Companion:
 
     def evicted(self, order: DrainOrder, eviction: Eviction) -> None:
         """Note that a pod was evicted, or deleted; called from the drainer's threads, so it must not wait."""
+
+    def ended(self, cases: Sequence[EndedCase]) -> None:
+        """Note the cases that have ended. It must not wait."""
+
+    def did(self, deed: Deed) -> None:
+        """Note what a person did. It may be called from any thread, and must not wait."""
 
     def close(self) -> None:
         """Do what is due, for a short time, and end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +11,9 @@ from msgspec import Struct
 from reconciler.model import limits
 from reconciler.model.case_outcome import ENDS, CaseOutcome, CaseResult, outcome_at_end
 from reconciler.model.event import MaintenanceEvent
-from reconciler.model.instructions import Instructions
+from reconciler.model.instructions import Instructions, case_person
 from reconciler.model.plan import NodePlan
-from reconciler.model.record import CaseRecord, KnownEvent, State
+from reconciler.model.record import CasePerson, CaseRecord, KnownEvent, State
 from reconciler.model.values import Flat, Name, Written, decoded, encoded
 
 
@@ -53,7 +53,7 @@ class EndedCase(Struct, frozen=True):
     `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.
     `pods_moved` are the pods that left in its drains. `pods_left` are those that a drain kept, and for a
     missed node those that the platform met. Both are None if they are not known. `why` is a sentence.
-    `people` says who held, deferred or permitted the drain, a sentence each.
+    `people` are those who held, deferred, permitted or began the drain.
     """
 
     place: Flat[CasePlace]
@@ -64,7 +64,7 @@ class EndedCase(Struct, frozen=True):
     why: str
     pods_moved: int | None = None
     pods_left: int | None = None
-    people: Written[tuple[str, ...]] = ()
+    people: Written[tuple[CasePerson, ...]] = ()
 
     @property
     def identity(self) -> tuple[str, datetime]:
@@ -93,7 +93,7 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         why=_why(outcome, _ending(plan, deleted=deleted) if lost else _stopped(outcome, plan)),
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),
-        people=(*_people(plan.status.instructions), *filter(None, (case.facts.begun_by,))),
+        people=tuple(_people(plan.status.instructions, case.facts.begun)),
     )
 
 
@@ -111,11 +111,16 @@ def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:
     return "" if event is None else event.condition or event.kind.value
 
 
-def _people(said: Instructions) -> tuple[str, ...]:
-    words = [f"held {said.hold.word}"] if said.hold is not None else []
-    words += [f"deferred {said.deferral.word}"] if said.deferral is not None else []
-    words += [f"{given.kind.done} {given.word.once}" for given in said.permissions]
-    return (*said.before, *words)
+def _people(said: Instructions, begun: CasePerson | None) -> Iterator[CasePerson]:
+    yield from (ended.person for ended in said.before)
+    if said.hold is not None:
+        yield case_person("held", f"held {said.hold.word}", said.hold.word)
+    if said.deferral is not None:
+        yield case_person("deferred", f"deferred {said.deferral.word}", said.deferral.word)
+    for given in said.permissions:
+        yield case_person(given.kind.done, f"{given.kind.done} {given.word.once}", given.word)
+    if begun is not None:
+        yield begun
 
 
 def _times(case: CaseRecord, plan: NodePlan, ended: datetime, *, lost: bool) -> CaseTimes:
@@ -191,6 +196,9 @@ def from_fields(fields: Mapping[str, Any]) -> EndedCase:
     Raises ValueError, which names the field, if one is missing or has a wrong value.
     """
     known = {key: value for key, value in fields.items() if value is not None}
+    if isinstance(people := known.get("people"), list):
+        # A line of an earlier version has sentences.
+        known["people"] = [{"words": one} if isinstance(one, str) else one for one in people]
     case = decoded(EndedCase, {"kind": "", **known})
     if case.outcome not in ENDS:
         raise ValueError(f"outcome: {case.outcome.value!r} is not one of {', '.join(ENDS)}")

@@ -31,7 +31,7 @@ from reconciler.model.limits import count_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.permission_kinds import PermissionKind
-from reconciler.model.record import KnownEvent
+from reconciler.model.record import CasePerson, KnownEvent
 from reconciler.model.values import decoded, encoded, replace
 
 ALL = "all"
@@ -39,10 +39,10 @@ ALL = "all"
 
 _POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _BEFORE = 5
-"""Ended instructions of one case that are kept."""
+"""Ended words of people that a node keeps."""
 
 _SENTENCE = 400
-"""Characters of one of them."""
+"""Characters of a sentence about one of them."""
 
 _SHOWN = 240
 """Characters of a reason in a sentence; the annotation may have more."""
@@ -105,6 +105,12 @@ class Word(Struct, frozen=True):
         parts += [f"until {to_text(self.until)}"] if self.until is not None else []
         reason = "; ".join(text for text in (limits.text(self.reason, _SHOWN), self.problem) if text)
         return f"{' '.join(parts)}: {reason}" if reason else " ".join(parts)
+
+
+def case_person(did: str, words: str, word: Word) -> CasePerson:
+    """Return what the giver of a word did in a case, with a sentence about it."""
+    reason = limits.text(word.reason, _SHOWN)
+    return CasePerson(words, did, word.by, word.verified, word.at, word.until, reason)
 
 
 class PersonHold(Struct, frozen=True):
@@ -183,9 +189,47 @@ class Waiver(Struct, frozen=True):
     now: bool = False
 
     @property
+    def person(self) -> CasePerson:
+        """What that person did in the case."""
+        return case_person(self.done, self.words, self.word)
+
+    @property
     def words(self) -> str:
         """Who did what, when and why: `started by alice@host at …: disk swap`."""
         return f"{self.done} {self.word.once}"
+
+
+class Ended(Struct, frozen=True):
+    """What a person has ended on a node, and with which words: `done`, such as `resumed`, `by` whom and when.
+
+    `did` is what the giver of `word` had done, such as `held`, empty for a release, which ends all there is.
+    `text` is the whole sentence of an earlier version of this program, else empty.
+    """
+
+    done: str = ""
+    by: str = ""
+    at: datetime | None = None
+    did: str = ""
+    word: Word = Word()
+    text: str = ""
+
+    @property
+    def end(self) -> Word:
+        """Who ended it, and when."""
+        return Word(self.by, self.at)
+
+    @property
+    def person(self) -> CasePerson:
+        """What its giver did in a case, and who ended it."""
+        if not self.did:
+            return case_person(self.done, str(self), self.end)
+        return replace(case_person(self.did, str(self), self.word), ended_by=self.by, ended_at=self.at)
+
+    def __str__(self) -> str:
+        """Return it in words: `held by alice@host since …: disk swap; resumed by bob@host at …`."""
+        before = limits.text(f"{self.did} {self.word}", _SENTENCE // 2) if self.did else ""
+        sentence = self.text or "; ".join(filter(None, (before, f"{self.done} {self.end.once}")))
+        return limits.text(sentence, _SENTENCE)
 
 
 Waives = Callable[[MaintenanceEvent], Waiver | None]
@@ -195,14 +239,14 @@ Waives = Callable[[MaintenanceEvent], Waiver | None]
 class Instructions(Struct, frozen=True):
     """The instructions that apply to a node now; each is None if there is none.
 
-    `permissions` has at most one of each kind, in the order of the features. `before` are the holds and
-    deferrals of the case that people have ended, a sentence each.
+    `permissions` has at most one of each kind, in the order of the features. `before` is what people have
+    ended, the newest last.
     """
 
     hold: PersonHold | None = None
     deferral: Deferral | None = None
     permissions: tuple[Permission, ...] = ()
-    before: tuple[str, ...] = ()
+    before: tuple[Ended, ...] = ()
 
     def permission(self, name: str) -> Permission | None:
         """Return the permission whose kind has this name, None if there is none."""
@@ -283,20 +327,57 @@ def instructions_of(node: Node, prefix: str, now: datetime, fleet: Iterable[Pers
     )
 
 
-def said_before(text: str) -> tuple[str, ...]:
+def said_before(text: str) -> tuple[Ended, ...]:
     """Return what people have ended, the newest last; nothing if the text can't be read."""
     try:
         found = limits.loads(text)
     except ValueError:
         return ()
-    texts = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
-    return tuple(limits.text(one, _SENTENCE) for one in texts[-_BEFORE:])
+    each = [one for one in found if isinstance(one, str | dict)] if isinstance(found, list) else []
+    return tuple(map(_ended, each[-_BEFORE:]))
 
 
-def before_text(before: Iterable[str]) -> str:
-    """Return the text of the annotation, with the newest sentences."""
-    found = [limits.text(limits.whole(one), _SENTENCE) for one in before]
-    return json.dumps(found[-_BEFORE:], ensure_ascii=False)
+def _ended(found: str | dict[str, Any]) -> Ended:
+    if isinstance(found, str):
+        return Ended(text=limits.text(found, _SENTENCE))
+    given = found.get("word")
+    end = _word(found)
+    return Ended(
+        limits.text(_string(found.get("done")), limits.NAME),
+        end.by,
+        end.at,
+        limits.text(_string(found.get("did")), limits.NAME),
+        _word({**given, "by": given.get("who")}) if isinstance(given, dict) else Word(),
+    )
+
+
+def before_text(before: Iterable[Ended]) -> str:
+    """Return the text of the annotation, with the newest of them.
+
+    In each, `by` is the last key, and there is no other one of this name: `k8s/base` looks for it.
+    """
+    texts = []
+    for one in tuple(before)[-_BEFORE:]:
+        if one.text:
+            texts.append(json.dumps(limits.whole(one.text), ensure_ascii=False))
+            continue
+        word = one.word
+        given = {
+            "who": limits.whole(word.by),
+            "at": to_text(word.at) if word.at is not None else None,
+            "until": to_text(word.until) if word.until is not None else None,
+            "reason": limits.text(limits.whole(word.reason), _SENTENCE),
+            "scope": word.scope,
+        }
+        found = {
+            "done": one.done,
+            "did": one.did,
+            "word": {key: value for key, value in given.items() if value},
+            "at": to_text(one.at) if one.at is not None else None,
+            "by": limits.whole(one.by),
+        }
+        texts.append(json.dumps({key: value for key, value in found.items() if value}, ensure_ascii=False))
+    return f"[{', '.join(texts)}]"
 
 
 def stopping_hold(node: Node, prefix: str, now: datetime) -> str:

@@ -130,7 +130,7 @@ class OwnKeys:
     """The annotation with the copy of a hold of many nodes, for a drain that runs."""
 
     said_before = _key("said-before")
-    """The annotation with the holds and deferrals of the case that people have ended."""
+    """The annotation with what people have ended: holds and the like, or a case, by a release."""
 
     defer = _key("defer")
     """The annotation by which a person defers the drain of the node."""

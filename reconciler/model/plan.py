@@ -30,6 +30,7 @@ from reconciler.model.outcome import (
 from reconciler.model.problems import Unseen
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.record import CaseRecord, KnownEvent, State
+from reconciler.model.sayings import NodeSayings
 from reconciler.model.schedule import CaseSchedule, Exemption, StartTimes, Urgency
 from reconciler.model.snapshot import FleetNode, Ledger, Undone
 from reconciler.model.tasks import Task
@@ -515,7 +516,8 @@ class Plan(Struct, frozen=True):
     `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
     `profiles` counts the nodes of each profile of the settings by their states. `disagreement` is what the
     clocks of the API servers disagree about: then `now` is the time of the slowest one that counts. `holds`
-    are those of people for all nodes, or for a pool.
+    are those of people for all nodes, or for a pool. `sayings` is all that people say of single nodes, by
+    name; None where that is not known.
     """
 
     now: datetime
@@ -537,6 +539,7 @@ class Plan(Struct, frozen=True):
     profiles: tuple[ProfileNodes, ...] = ()
     disagreement: Disagreement | None = None
     holds: tuple[PersonHold, ...] = ()
+    sayings: Mapping[str, NodeSayings | None] = field(default_factory=dict)
 
 
 def actions(plan: NodePlan) -> tuple[ActionKind, ...]:

@@ -30,6 +30,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.values import (
     Flat,
+    Name,
     Written,
     code_of,
     decoded,
@@ -229,6 +230,24 @@ class Forecast(Struct, frozen=True):
         return self.over is None and self.warns <= now
 
 
+class CasePerson(Struct, frozen=True):
+    """What a person did in a case, in `words` and apart. Moments are UTC, None where they are not known.
+
+    `did` is such as `held`. `name` is empty if nobody knows who it was, and `verified` says whether it is a
+    user of the API server. `ended_by` and `ended_at` say who has ended it, and when.
+    """
+
+    words: Written[str] = ""
+    did: Name = ""
+    name: Written[Name] = ""
+    verified: Written[bool] = False
+    at: datetime | None = None
+    until: datetime | None = None
+    reason: str = ""
+    ended_by: Name = ""
+    ended_at: datetime | None = None
+
+
 class CaseFacts(Struct, frozen=True):
     """What happened in a case, apart from its drain.
 
@@ -238,8 +257,8 @@ class CaseFacts(Struct, frozen=True):
     `announced` is when a pass first saw the case, `planned` the start that was planned when its events last
     changed before the drain, `drain_began` when its first drain began (UTC). `moved` is how many pods its
     drains moved. Each of them is None if it is not known. `will_be_missed` is the forecast that holds now, or
-    the last one of which people were warned. `begun_by` says which person began the first drain, when and
-    why, empty if the plan did.
+    the last one of which people were warned. `begun` is the person who began the first drain, None if the
+    plan did.
     """
 
     starts: tuple[PlatformStart, ...] = ()
@@ -250,7 +269,7 @@ class CaseFacts(Struct, frozen=True):
     drain_began: datetime | None = None
     moved: int | None = None
     will_be_missed: Forecast | None = None
-    begun_by: str = ""
+    begun: CasePerson | None = None
 
     @property
     def any(self) -> bool:

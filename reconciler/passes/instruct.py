@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import Struct
 
 from reconciler.model.instructions import (
     Deferral,
+    Ended,
     PersonHold,
     Word,
     before_text,
@@ -159,9 +160,9 @@ def resumed(
         if name in found.values()
     )
     own = hold_of(node.annotations[keys.hold], now) if keys.hold in found else None
-    over = [f"held {own.word}"] if own is not None else []
-    over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
-    kept = _kept_for_history(node, prefix, over, who, now)
+    over = [("held", own.word)] if own is not None else []
+    over += [("deferred", said.deferral.word)] if said.deferral is not None and keys.defer in found else []
+    kept = with_end(node, prefix, over, "resumed", who, now)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
     return InstructionResult(f"resumed: ended the {' and the '.join(words)}{still}", write)
 
@@ -184,25 +185,28 @@ def resumed_with_many(
         own_words.append(f"deferred {said.deferral.word}")
     resume = f"reconciler resume {node.name} ends that"
     still = f"still {' and '.join(own_words)}; {resume}" if own_words else ""
-    over = [f"held {one.word}" for one in held if one.applies(node.pool, now)]
-    over += [f"deferred {said.deferral.word}"] if said.deferral is not None and keys.defer in found else []
-    kept = _kept_for_history(node, prefix, over, who, now)
+    many = held if case_on(node, prefix).open else ()
+    over = [("held", one.word) for one in many if one.applies(node.pool, now)]
+    over += [("deferred", said.deferral.word)] if said.deferral is not None and keys.defer in found else []
+    kept = with_end(node, prefix, over, "resumed", who, now)
     if not found and not kept:
         return InstructionResult(still or "neither held nor deferred", idle=not still)
     write = node_write(node, prefix, annotations={**dict.fromkeys(found), **kept})
     return InstructionResult("; ".join(text for text in ("resumed", still) if text), write)
 
 
-def _kept_for_history(
-    node: Node, prefix: str, over: Collection[str], who: str, now: datetime
+def with_end(
+    node: Node, prefix: str, over: Iterable[tuple[str, Word]], done: str, who: str, now: datetime
 ) -> dict[str, str | None]:
-    """Return the annotation with what people have ended in a case, for its history; empty without a case."""
-    if not over or not case_on(node, prefix).open:
+    """Return the annotation by which the next pass learns who has ended words of people, and a case keeps it.
+
+    `over` has what was `done` before, such as `held`, with its word.
+    """
+    ended = [Ended(done, who, now.replace(microsecond=0), did, word) for did, word in over]
+    if not ended:
         return {}
     before = instructions_of(node, prefix, now).before
-    ended = to_text(now.replace(microsecond=0))
-    said = (*before, *(f"{one}; resumed by {who} at {ended}" for one in over))
-    return {keys_of(prefix).said_before: before_text(said)}
+    return {keys_of(prefix).said_before: before_text((*before, *ended))}
 
 
 def case_on(node: Node, prefix: str) -> CaseRecord:

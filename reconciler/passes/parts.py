@@ -21,6 +21,7 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps, guarded, internal
 from reconciler.model.record import CaseRecord
+from reconciler.model.sayings import Saying
 from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.values import replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
@@ -237,6 +238,12 @@ class Parts(Struct, frozen=True, dict=True):
         asked = (decide.settled(settings) for decide in deciding if decide.settled)
         decided = [settled for settled in asked if settled is not None]
         return (lambda node: all(settled(node) for settled in decided)) if decided else None
+
+    def sayings(self, node: Node, prefix: str) -> tuple[Saying, ...]:
+        """Return what people say of a node with annotations of features."""
+        return tuple(
+            said for feature in self.features if feature.sayings for said in feature.sayings(node, prefix)
+        )
 
     def bears_signs(self, node: Node, prefix: str) -> bool:
         """Whether the node has a sign of ours."""

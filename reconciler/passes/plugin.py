@@ -26,6 +26,7 @@ from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
 from reconciler.model.problems import Gaps
 from reconciler.model.record import CaseRecord, Record, RecordPart
+from reconciler.model.sayings import Saying
 from reconciler.model.snapshot import Agents, LedgerPart, ServerVersion, Snapshot
 from reconciler.model.tasks import Clients
 from reconciler.model.writes import Publication
@@ -247,8 +248,9 @@ class Feature(Struct, frozen=True):
     does is one of the faults.
     `awaits` says, behind the name of a drained node, why nothing may follow its drain yet; empty if it may.
     `waives` returns, for a node and its case, what the drain for each event does not wait for; None if it
-    waits for everything. `remedies` are the commands by which a person can let the drain of a node begin that
-    is not drained in time; none where that would not help.
+    waits for everything. `sayings` returns what people say of a node with annotations of the feature, for the
+    lines about what people do. `remedies` are the commands by which a person can let the drain of a node
+    begin that is not drained in time; none where that would not help.
 
     Signs show a case on its node to other tools. `bears_signs` says whether a node has one, which may have to
     change even if the node has no event, and `signs` returns the changes and what goes with them. `outlived`
@@ -283,6 +285,7 @@ class Feature(Struct, frozen=True):
     ) = None
     decide: Deciding | None = None
     waives: Callable[[Node, CaseRecord, Settings], Waives | None] | None = None
+    sayings: Callable[[Node, str], Iterable[Saying]] | None = None
     remedies: Callable[[CaseDecision, NodeFacts, PassContext], Sequence[str]] | None = None
     awaits: Callable[[NodeFacts, PassContext], str] | None = None
     bears_signs: Callable[[Node, str], bool] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from reconciler.model.errors import RecordUnreadable
+from reconciler.model.instructions import Ended, before_text
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import PREFERENCE, Node
 from reconciler.model.record import Record, from_annotation
@@ -15,11 +16,18 @@ _NO_SIGNS = NodeSigns()
 
 
 def release(
-    node: Node, prefix: str, signs: NodeSigns = _NO_SIGNS, *, reset: bool, writers: Collection[Writer] = ()
+    node: Node,
+    prefix: str,
+    signs: NodeSigns = _NO_SIGNS,
+    *,
+    reset: bool,
+    writers: Collection[Writer] = (),
+    by: Ended | None = None,
 ) -> NodeWrite | None:
     """Return the patch that removes our cordon, what belongs to a case, and the keys of these writers.
 
-    `signs` are the changes that remove those of features.
+    `signs` are the changes that remove those of features. `by` is who releases the node: a node with a record
+    says it until the next pass, which keeps it. None: nothing of ours is to be left.
 
     None if there is nothing of that. A cordon that is not ours stays (law 2). Raises RecordUnreadable for a
     record that can't be read, unless `reset`: then it is removed too, and the cordon stays, because its owner
@@ -30,7 +38,8 @@ def release(
     gone = keys.released(writers)
     labels = {**signs.labels, **{key: None for key in node.labels if key in gone}}
     annotations = {**signs.annotations, **{key: None for key in node.annotations if key in gone}}
-    if not keys.bound.isdisjoint({*node.labels, *node.annotations} - gone):
+    says = by is not None and text is not None
+    if says or not keys.bound.isdisjoint({*node.labels, *node.annotations} - gone):
         # The name of the node stays with what it is about, and goes with the last of it.
         annotations.pop(keys.uid, None)
     if not (labels or annotations or node.copied):
@@ -42,6 +51,8 @@ def release(
         except RecordUnreadable:
             if not reset:
                 raise
+    if by is not None and text is not None:
+        annotations[keys.said_before] = before_text((by,))
     undo = record is not None and record.cordon is not None and record.cordon.whose.may_be_undone
     return node_write(
         node,

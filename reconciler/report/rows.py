@@ -23,7 +23,8 @@ class Table(Struct, Generic[Row], frozen=True):
 
     `columns` have a heading and the text of a row; they stand side by side where there is room, otherwise the
     first `leading` of them are a line, and the others a line below it. `because` is a sentence about a row,
-    below it, or empty. `fields` are the keys and values of a row for programs: a value of several is a list.
+    below it, or empty. `fields` are the keys and values of a row for programs: a value of several is a list,
+    and one of many parts a mapping with `words`.
     """
 
     columns: tuple[tuple[str, Callable[[Row], str]], ...]
@@ -64,6 +65,8 @@ class Table(Struct, Generic[Row], frozen=True):
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(map(_text, value))
+    if isinstance(value, dict):
+        return str(value.get("words", ""))
     return "" if value is None else str(value)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jobs.runtime.log_line import LogEvent, log_line
 from reconciler.model.case_outcome import ENDS, CaseResult
 from reconciler.model.ended_case import EVENT, CasePlace, CaseTimes, EndedCase, from_fields, to_fields
+from reconciler.model.record import CasePerson
 from reconciler.model.values import replace
 from tests.support import strategies
 from tests.support.builders import NOW
@@ -31,7 +32,9 @@ _cases = st.builds(
     why=st.text(max_size=1024),
     pods_moved=_counts,
     pods_left=_counts,
-    people=st.lists(_names, max_size=3).map(tuple),
+    people=st.lists(st.builds(CasePerson, _names, _names, _names, st.booleans(), _maybe), max_size=3).map(
+        tuple
+    ),
 )
 
 
@@ -51,6 +54,12 @@ def test_what_is_not_known_is_null() -> None:
 
     assert {fields[key] for key in (*moments, "kind", "podsMoved", "podsLeft")} == {None}
     assert from_fields({key: value for key, value in fields.items() if value is not None}) == bare
+
+
+def test_the_people_of_an_earlier_version_are_sentences() -> None:
+    fields = {**to_fields(ended()), "people": ["held by alice"]}
+
+    assert from_fields(fields).people == (CasePerson("held by alice"),)
 
 
 @pytest.mark.parametrize(

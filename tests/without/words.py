@@ -71,7 +71,9 @@ WORDS: dict[str, Words] = {
         ("drain.podEvents",),
         tests=("real/clients/test_kubernetes_events.py", "real/clients/test_pod_events.py"),
     ),
-    "features/history": Words((r"\bhistory\b",)),
+    "features/history": Words(
+        (r"\bhistory\b", r"node-maintenance-history", r"audit\.keep\b"), ("audit",), pages=("audit.md",)
+    ),
     "features/hooks": Words((r"(?<!web)hook(?!s?\.example)",), ("hooks",)),
     "features/metrics": Words(
         (r"prometheus", r"openmetrics", r"otlp"),

@@ -40,7 +40,8 @@ def approve(given: CommonOptions, until: str | None, reason: str, cancel: bool) 
     def asked(scene: Scene) -> InstructionPlan:
         if cancel:
             means = instruct.withdrawal_means(given.chosen.words, given.chosen.arguments)
-            return InstructionPlan(partial(instruct.unapproved, prefix=scene.prefix), means=means)
+            withdrawn = partial(instruct.unapproved, prefix=scene.prefix, who=scene.who, now=scene.now)
+            return InstructionPlan(withdrawn, means=means)
         word, named = scene.word(until, reason), bool(given.chosen.names)
         settings = scene.settings
         asks = "approved" in settings.profile_checks if scene.known else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from reconciler.features.approvals.permissions import APPROVED
 from reconciler.model import limits
 from reconciler.model.instructions import Permission, Word, instructions_of, permission_text
@@ -10,7 +12,7 @@ from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.record import State
 from reconciler.model.writes import node_write
-from reconciler.passes.instruct import InstructionResult, case_on, goes_on
+from reconciler.passes.instruct import InstructionResult, case_on, goes_on, with_end
 from reconciler.profiles import case as cases
 from reconciler.profiles.instructed import case_of
 
@@ -72,9 +74,12 @@ def approved(
     return InstructionResult(f"{names} approved {word.once}", write)
 
 
-def unapproved(node: Node, prefix: str) -> InstructionResult:
-    """Return the patch that withdraws the approval of the node."""
+def unapproved(node: Node, prefix: str, who: str, now: datetime) -> InstructionResult:
+    """Return the patch by which `who` withdraws the approval of the node."""
     key = f"{prefix}/{APPROVED.name}"
     if key not in node.annotations:
         return InstructionResult("has no approval", idle=True)
-    return InstructionResult("approval withdrawn", node_write(node, prefix, annotations={key: None}))
+    given = instructions_of(node, prefix, limits.EARLIEST).permission(APPROVED.name)
+    word, done = given.word if given is not None else Word(), "approval withdrawn"
+    kept = with_end(node, prefix, [(APPROVED.done, word)], done, who, now)
+    return InstructionResult(done, node_write(node, prefix, annotations={key: None, **kept}))

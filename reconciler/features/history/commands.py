@@ -1,4 +1,4 @@
-"""`reconciler history`: sums up the cases that have ended."""
+"""`reconciler history`: sums up the cases that have ended, or lists them, or what people did."""
 
 from __future__ import annotations
 
@@ -12,14 +12,23 @@ import click
 
 from jobs import options
 from jobs.runtime.by_hand import whole_name
-from jobs.runtime.case_lines import MOST_CASES, CaseLines, read_case_lines
+from jobs.runtime.case_lines import MOST_CASES
 from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, echo_document, print_text
 from jobs.runtime.process import Viewed, options_of_features, view_of
 from jobs.runtime.settings_source import SettingsSource
+from reconciler.features.history.lines import Read, of_cluster, of_files
 from reconciler.features.history.summary import as_text, summed_up
-from reconciler.features.history.tables import case_document, cases_as_csv, cases_as_text
+from reconciler.features.history.tables import (
+    case_document,
+    cases_as_csv,
+    cases_as_text,
+    deed_document,
+    deeds_as_csv,
+    deeds_as_text,
+)
 from reconciler.model.limits import count_of
+from reconciler.model.moments import shifted, to_text
 
 BROKEN = 1
 """The exit code if a line could not be read."""
@@ -30,8 +39,9 @@ _TOO_MANY = f"more than {MOST_CASES} cases are too many to sum up at once; name 
 @click.command("history")
 @click.argument("files", metavar="[FILE]…", nargs=-1, type=click.Path(allow_dash=True, path_type=Path))
 @click.option("--cases", "each", is_flag=True, help="A row for each case, instead of their sum.")
-@click.option("--node", metavar="NODE", help="Only cases of this node; the end of its name is enough.")
-@click.option("--since", type=options.DURATION, help="Only cases that ended in this time, such as 30d.")
+@click.option("--audit", is_flag=True, help="A row for each thing that a person did.")
+@click.option("--node", metavar="NODE", help="Only of this node; the end of its name is enough.")
+@click.option("--since", type=options.DURATION, help="Only what happened in this time, such as 30d.")
 @options_of_features("history")
 @options.optional_config
 @options.cluster
@@ -39,6 +49,7 @@ _TOO_MANY = f"more than {MOST_CASES} cases are too many to sum up at once; name 
 def history(
     files: tuple[Path, ...],
     each: bool,
+    audit: bool,
     node: str | None,
     since: timedelta | None,
     given: Mapping[str, Any],
@@ -46,41 +57,59 @@ def history(
     target: Target,
     output: str,
 ) -> int:
-    """Sum up the cases that have ended, from --history or logs of serve.
+    """Sum up the cases that have ended, or list what people did.
 
-    FILE - is stdin. A line that can't be read is named on stderr, and the others count. At most 100,000 cases
+    It reads what serve and sweep keep in the cluster, or files of --history or logs of serve; FILE - is
+    stdin. A line of a file that can't be read is named on stderr, and the others count. At most 100,000 cases
     are summed up, and a line has at most 64 KiB. `-o csv` is for tables, such as that of --cases.
     """
     view = view_of(given)
     if view is not None:
-        if each:
-            raise click.UsageError("--cases is a view of its own; leave one of them out")
+        if each or audit:
+            raise click.UsageError("--cases and --audit are views of their own; leave them out")
         return view(Viewed(files, node, since, output, target, config))
-    if not files:
-        raise click.UsageError("name a FILE of --history, or a log of serve")
-    if output == "csv" and not each:
-        raise click.UsageError("-o csv is for tables; add --cases")
+    if each and audit:
+        raise click.UsageError("--cases and --audit are two tables; leave one of them out")
+    if output == "csv" and not (each or audit):
+        raise click.UsageError("-o csv is for tables; add --cases or --audit")
     now = datetime.now(UTC)
-    begin = now - since if since is not None else None
-    lines = CaseLines(begin)
-    for path in files:
-        read_case_lines(path, lines, _TOO_MANY)
-    for mistake in lines.mistakes:
+    begin = shifted(now, -since) if since is not None else None
+    read = of_files(files, begin, _TOO_MANY) if files else of_cluster(target, begin)
+    _echo_missing(read, begin)
+    cases, deeds = read.cases, read.deeds
+    if node is not None:
+        # What many nodes share names none.
+        names = {deed.node for deed in deeds} if audit else {case.place.node for case in cases}
+        node = whole_name(node, names - {""})
+        cases = tuple(case for case in cases if case.place.node == node)
+        deeds = tuple(deed for deed in deeds if deed.node == node)
+        if audit and not deeds:
+            echo(f"nothing that a person did on node {node} is in the history", err=True)
+        elif not audit and not cases:
+            echo(f"no case of node {node} is in the history", err=True)
+    summary = summed_up(cases, begin, now, read.counts, read.broken)
+    document, text = {**summary.document, **read.document}, partial(as_text, summary)
+    if audit:
+        document, text = deed_document(summary, deeds, node, read.document), partial(deeds_as_text, deeds)
+    elif each:
+        document, text = case_document(summary, node, read.document), partial(cases_as_text, summary)
+    if output == "csv":
+        print_text(deeds_as_csv(deeds) if audit else cases_as_csv(summary), nl=False)
+    else:
+        echo_document(document, output, text)
+    return BROKEN if read.counts["broken"] else 0
+
+
+def _echo_missing(read: Read, begin: datetime | None) -> None:
+    """Print on stderr what is not in the answer."""
+    for mistake in read.broken:
         echo(str(mistake), err=True)
-    unnamed = lines.counts["broken"] - len(lines.mistakes)
+    unnamed = read.counts["broken"] - len(read.broken)
     if unnamed:
         echo(f"and {count_of(unnamed, 'more line')} that can't be read", err=True)
-    cases = lines.cases
-    if node is not None:
-        node = whole_name(node, {case.place.node for case in cases})
-        cases = tuple(case for case in cases if case.place.node == node)
-        if not cases:
-            echo(f"no case of node {node} is in the history", err=True)
-    summary = summed_up(cases, begin, now, lines.counts, lines.mistakes)
-    if output == "csv":
-        print_text(cases_as_csv(summary), nl=False)
-    elif each:
-        echo_document(case_document(summary, node), output, partial(cases_as_text, summary))
-    else:
-        echo_document(summary.document, output, partial(as_text, summary))
-    return BROKEN if lines.counts["broken"] else 0
+    if not read.exists:
+        why = "nothing has happened yet, `audit.keep` is 0s, or the reconciler is in another namespace"
+        echo(f"{read.source} does not exist: {why}", err=True)
+    elif read.whole_from is not None and (begin is None or read.whole_from > begin):
+        whole = to_text(read.whole_from)
+        echo(f"{read.source} is complete from {whole} on; files of --history have what was before", err=True)

@@ -1,7 +1,9 @@
-"""Keeps the cases that end, if a file for them is named."""
+"""Keeps the cases that end and what people do, in the cluster, and in a file if one is named."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +12,17 @@ import click
 
 from jobs.runtime.log_line import Level, write_events
 from jobs.runtime.output import echo
-from jobs.runtime.process import Observer, Process, Surroundings
+from jobs.runtime.process import Companion, Leading, Observer, Observers, Process, Surroundings
+from reconciler.features.history import NAME
+from reconciler.model.sayings import DEED, Deed, to_fields
 
 if TYPE_CHECKING:
     from reconciler.features.history.file import HistoryFile
+    from reconciler.features.history.recorder import Recorder
+    from reconciler.model.ended_case import EndedCase
+    from reconciler.model.outcome import Outcome
+    from reconciler.model.plan import Plan
+    from reconciler.model.ports import Notifier
 
 
 HISTORY_FAILED = "cannot write the history"
@@ -34,19 +43,77 @@ _OPTION = click.option(
     type=click.Path(path_type=Path),
     callback=_opened,
     metavar="FILE",
-    help="Append a line of JSON to this file for each case that ends. `reconciler history FILE` sums it up.",
+    help="Append a line of JSON to this file for each case that ends, and for what people do. `reconciler "
+    "history FILE` sums it up.",
 )
+
+
+class _Keeping(Companion):
+    def __init__(self, leading: Leading) -> None:
+        self._leading = leading
+        self._recorder: Recorder | None = None
+
+    def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
+        """Note what people say of nodes."""
+        from reconciler.features.history.standing import Look
+
+        self._made().saw(Look.of(plan))
+        return ()
+
+    def ended(self, cases: Sequence[EndedCase]) -> None:
+        """Keep the cases that have ended."""
+        for case in cases:
+            self._made().add(case)
+
+    def did(self, deed: Deed) -> None:
+        """Keep what a person did."""
+        self._made().add(deed)
+
+    def close(self) -> None:
+        """Write what waits, for a short time."""
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def _made(self) -> Recorder:
+        if self._recorder is None:
+            from reconciler.features.history.kept import HISTORY
+            from reconciler.features.history.recorder import Recorder
+            from reconciler.features.history.settings import AUDIT
+            from reconciler.kubernetes.kept_lines import KeptInCluster
+
+            leading, settings = self._leading, self._leading.settings
+            place = KeptInCluster(HISTORY, leading.connection, leading.target.namespace, leading.guard)
+            self._recorder = Recorder(
+                place,
+                leading.clock.now,
+                lambda: AUDIT.of(settings()).keep if settings is not None else timedelta(),
+                lambda deed: leading.observers.happened(DEED, to_fields(deed)),
+            )
+        return self._recorder
+
+
+def _companion(leading: Leading) -> Companion | None:
+    # A person who drains by hand has no lock, and keeps nothing.
+    return _Keeping(leading) if leading.settings is not None else None
+
+
+class _Log(Observer):
+    def happened(self, event: str, fields: Mapping[str, object]) -> None:
+        """Log what a person did."""
+        if event == DEED:
+            write_events(event, fields)
 
 
 def _observer(around: Surroundings, _: Observer) -> Observer | None:
     file = around.given.get("history")
-    if file is None:
-        return None
-    from reconciler.features.history.file import CaseHistory
+    # What other commands print is for people.
+    observers: list[Observer] = [_Log()] if around.command == "serve" else []
+    if file is not None:
+        from reconciler.features.history.file import CaseHistory
 
-    if around.command != "serve":
-        return CaseHistory(file, partial(echo, err=True))
-    return CaseHistory(file, _log)
+        report = _log if around.command == "serve" else partial(echo, err=True)
+        observers.append(CaseHistory(file, report))
+    return Observers(*observers) if observers else None
 
 
 def _log(because: str) -> None:
@@ -54,4 +121,9 @@ def _log(because: str) -> None:
     write_events(HISTORY_FAILED, {"because": because}, level=Level.ERROR)
 
 
-PROCESS = Process(options={"serve": (_OPTION,), "sweep": (_OPTION,)}, observer=_observer)
+PROCESS = Process(
+    options={"serve": (_OPTION,), "sweep": (_OPTION,)},
+    companion=_companion,
+    observer=_observer,
+    config_maps=(NAME,),
+)

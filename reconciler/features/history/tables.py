@@ -1,14 +1,21 @@
-"""Rows of the history, one for each case, as a table for people and as CSV."""
+"""Rows of the history, one for each case or deed, as a table for people and as CSV."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from reconciler import __version__
 from reconciler.calendar.values import format_duration
 from reconciler.features.history.summary import Summary, between
+from reconciler.model import sayings
 from reconciler.model.ended_case import EndedCase, to_fields
+from reconciler.model.instructions import ALL
+from reconciler.model.limits import count_of
+from reconciler.model.moments import to_text
+from reconciler.model.sayings import Deed
+from reconciler.report import safe
 from reconciler.report.rows import Table
 from reconciler.report.text import shown
 from reconciler.report.values import Document, moment_value
@@ -17,6 +24,11 @@ from reconciler.report.values import Document, moment_value
 def minute(moment: datetime) -> str:
     """Return a moment (aware) as a minute in UTC, for a cell."""
     return moment.astimezone(ZoneInfo("UTC")).strftime("%Y-%m-%d %H:%M")
+
+
+def second(moment: datetime) -> str:
+    """Return a moment (aware) as a second in UTC, for a cell."""
+    return moment.astimezone(ZoneInfo("UTC")).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _length(length: timedelta | None) -> str:
@@ -45,6 +57,42 @@ CASES: Table[EndedCase] = Table(
     to_fields,
 )
 
+
+def _where(deed: Deed) -> str:
+    return deed.node or {"": "", ALL: "all nodes"}.get(deed.scope, deed.scope)
+
+
+def _why(deed: Deed) -> str:
+    """Return the sentence below a row: the reason, and what else the row does not say."""
+    given = deed.given if deed.given is not None and abs(deed.at - deed.given) > _LATE else None
+    parts = [
+        deed.why,
+        f"given at {to_text(given)}" if given is not None else "",
+        f"until {to_text(deed.until)}" if deed.until is not None else "",
+        f"{count_of(deed.more, 'row')} before it left out: too many in an hour" if deed.more else "",
+    ]
+    return safe.line("; ".join(filter(None, parts)))
+
+
+_LATE = timedelta(minutes=2)
+"""How long after its moment a word is seen by a pass, as a rule, at most."""
+
+DEEDS: Table[Deed] = Table(
+    (
+        ("seen (UTC)", lambda deed: second(deed.at)),
+        ("did", lambda deed: deed.did),
+        ("on", _where),
+        ("by", lambda deed: deed.by),
+    ),
+    2,
+    _why,
+    sayings.to_fields,
+)
+
+_DEED_KEYS = (
+    *("at", "did", "by", "verified", "node", "scope", "case", "given", "until", "why", "more", "nodeUid"),
+)
+
 _CASE_KEYS = (
     *("ended", "node", "outcome", "inTime", "kind", "pool", "zone", "cluster", "notBefore", "announced"),
     *("planned", "started", "drained", "gone", "uncordoned", "podsMoved", "podsLeft", "why", "people"),
@@ -52,17 +100,40 @@ _CASE_KEYS = (
 )
 
 
-def case_document(summary: Summary, node: str | None) -> Document:
+def case_document(summary: Summary, node: str | None, source: Document) -> Document:
     """Return the cases as plain values, each with the fields of its line. `node`: only of this one."""
+    return {
+        **_head(summary, node, source),
+        "cases": [to_fields(case) for case in summary.cases],
+        **summary.read,
+    }
+
+
+def deed_document(summary: Summary, deeds: Iterable[Deed], node: str | None, source: Document) -> Document:
+    """Return what people did as plain values, each with the fields of its line."""
+    return {**_head(summary, node, source), "audit": list(map(sayings.to_fields, deeds)), **summary.read}
+
+
+def _head(summary: Summary, node: str | None, source: Document) -> Document:
     return {
         "version": "v1",
         "program": __version__,
         "at": moment_value(summary.at),
         "since": moment_value(summary.since),
         "node": node,
-        "cases": [to_fields(case) for case in summary.cases],
-        **summary.read,
+        **source,
     }
+
+
+def deeds_as_csv(deeds: Iterable[Deed]) -> str:
+    """Return what people did as CSV."""
+    return DEEDS.csv(deeds, _DEED_KEYS)
+
+
+def deeds_as_text(deeds: Sequence[Deed], width: int | None = None) -> str:
+    """Return what people did as a table, the latest last; None: lines have no limit."""
+    lines = DEEDS.lines(deeds, width) if deeds else ["nothing that a person did is in the history"]
+    return shown(lines, ZoneInfo("UTC"), width)
 
 
 def cases_as_csv(summary: Summary) -> str:

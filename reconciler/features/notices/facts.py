@@ -261,7 +261,7 @@ def _of_people(node: NodePlan) -> Iterator[tuple[str, Fact]]:
         text, anyone = f"its drain was {kind.done} {word.once}", f"a person {kind.done} the drain"
         yield _person(f"{kind.command} {word}", text, anyone, _with(word, kind.command))
     for ended in said.before:
-        yield _person(f"before {ended}", ended, "what a person said has ended")
+        yield _person(f"before {ended}", str(ended), "what a person said has ended")
 
 
 def _person(about: str, text: str, anyone: str, cause: str = "") -> tuple[str, Fact]:

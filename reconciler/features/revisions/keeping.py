@@ -18,6 +18,7 @@ from reconciler.kubernetes.config_maps import read_installed
 from reconciler.model import limits
 from reconciler.model.errors import ClusterError, ReconcilerError
 from reconciler.model.plan import Notice
+from reconciler.model.sayings import Deed
 from reconciler.settings.schema import Settings
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ def keep(leading: Leading, used: Used) -> None:
     if changed is not None:
         fields = {"settings": used.hash, "because": changed.message}
         write_events(LOGGED, fields)
+        why = limits.text(changed.message)
+        leading.did(Deed(used.at.replace(microsecond=0), "settings changed", by=by, why=why))
 
 
 def _changed(used: Used, before: Kept, by: str) -> Notice | None:

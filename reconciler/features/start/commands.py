@@ -196,8 +196,8 @@ class _Asked(Struct, frozen=True):
         if drain is not None and case.state is State.IN_MAINTENANCE and not events:
             runs = f"its drain runs since {to_text(drain.since)}"
             done = f"it is drained since {to_text(drain.done)}" if drain.done is not None else runs
-            begun_by = f"; {case.facts.begun_by}" if case.facts.begun_by else ""
-            return Answer(f"{done}{begun_by}; nothing is written")
+            begun = f"; {case.facts.begun.words}" if case.facts.begun is not None else ""
+            return Answer(f"{done}{begun}; nothing is written")
         if not events:
             return Answer(self._nothing_announced(), refused=True)
         hold = instructions_of(node, prefix, self.found.plan.now, self.found.snapshot.ledger.holds).hold

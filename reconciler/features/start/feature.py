@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from reconciler.features.start.instruction import NAME, key_of, may_begin, start_of
+from reconciler.model.content import short_hash
 from reconciler.model.instructions import Waives
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord, State
+from reconciler.model.sayings import Saying
 from reconciler.passes.decide.one_node import START_CHECKS
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import NodeFacts, PassContext
@@ -27,6 +29,14 @@ def _waives(node: Node, case: CaseRecord, settings: Settings) -> Waives | None:
 
 def _bears(node: Node, prefix: str) -> bool:
     return key_of(prefix) in node.annotations
+
+
+def _sayings(node: Node, prefix: str) -> Iterator[Saying]:
+    start = start_of(node, prefix)
+    if start is not None:
+        text = node.annotations[key_of(prefix)]
+        mark = short_hash(text.encode("utf-8", "surrogatepass"))
+        yield Saying(NAME, "started", start.said.word, mark, "start ended", with_case=True)
 
 
 def _removed(node: Node, prefix: str) -> NodeSigns:
@@ -67,6 +77,7 @@ def _remedies(decision: CaseDecision, node: NodeFacts, context: PassContext) -> 
 FEATURE = Feature(
     "start",
     waives=_waives,
+    sayings=_sayings,
     remedies=_remedies,
     bears_signs=_bears,
     signs=_signs,

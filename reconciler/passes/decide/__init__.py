@@ -44,6 +44,7 @@ from reconciler.passes.decide.reporting import (
     unknown_in_ledger,
     unknown_parts,
 )
+from reconciler.passes.decide.sayings import sayings
 from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.decide.shared_events import together
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, twins_of
@@ -276,6 +277,7 @@ def decide(
         reconciler=reconciler,
         disagreement=snapshot.disagreement,
         holds=holds,
+        sayings=sayings(context, parts),
         profiles=profiles,
     )
 

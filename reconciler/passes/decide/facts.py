@@ -183,8 +183,8 @@ def tell(decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
         case = _with_times(record, told, decision.schedule, context)
         if case.facts.drain_began is not None and told.facts.drain_began is None:
             waivers = (event.waiver for event in view.present if event.waiver is not None)
-            begun_by = next((limits.text(waiver.words, _LONGEST_NAMES) for waiver in waivers), "")
-            case = replace(case, facts=replace(case.facts, begun_by=begun_by))
+            begun = next((waiver.person for waiver in waivers), None)
+            case = replace(case, facts=replace(case.facts, begun=begun))
         if case.facts.will_be_missed != forecast:
             # Of another forecast no warning was sent yet.
             warnings = (WILL_BE_MISSED, NO_LONGER_MISSED)

@@ -133,8 +133,10 @@ def test_a_node_that_was_started_takes_a_place_from_those_that_were_not() -> Non
 def test_the_record_says_who_began_the_drain_and_the_end_of_the_case_takes_the_start_away() -> None:
     begun = decided(start(now=True), settings(CLOSED))
     assert begun.record is not None
-    assert begun.record.facts.begun_by.startswith("started by alice@laptop at")
-    assert begun.record.facts.begun_by.endswith(": disk fails")
+    person = begun.record.facts.begun
+    assert person is not None
+    assert (person.did, person.name, person.reason) == ("started", "alice@laptop", "disk fails")
+    assert person.words.startswith("started by alice@laptop at")
 
     over = record(quiet_since=NOW - minutes(60), events=(EVENT,))
     seen = snapshot(held_node(over, annotations=start(now=True)))

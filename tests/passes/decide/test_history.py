@@ -16,6 +16,7 @@ from reconciler.model.event import Kind
 from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
+from reconciler.model.record import CasePerson
 from reconciler.simulation.api import Call, ProcessKilled
 from tests.laws.histories import History
 from tests.support import builders
@@ -102,10 +103,13 @@ def test_a_case_is_kept_with_all_of_its_facts() -> None:
 BY_ALICE = "held by alice@laptop since 2026-11-21T12:00:00Z"
 WHOLE = (imds(), imds("Started"), NOTHING)
 HELD = {f"{builders.PREFIX}/hold": hold_text(PersonHold(Word("alice@laptop", NOW, reason="disk copy")))}
+HOLDER = CasePerson(
+    f"{BY_ALICE}: disk copy", "held", "alice@laptop", verified=True, at=NOW, reason="disk copy"
+)
 MISSED: dict[str, object] = {"outcome": CaseResult.MISSED, "outcome.in_time": InTime.NO}
 NEVER = dict.fromkeys(("times.started", "times.drained", "times.uncordoned", "pods_moved"))
 CASES: dict[str, tuple[dict[str, Any], tuple[str, ...], dict[str, object]]] = {
-    "held": ({"on": node("a", annotations=HELD)}, WHOLE, {**MISSED, "people": (f"{BY_ALICE}: disk copy",)}),
+    "held": ({"on": node("a", annotations=HELD)}, WHOLE, {**MISSED, "people": (HOLDER,)}),
     "missed": ({"text": CLOSED}, WHOLE, {**MISSED, **NEVER, "pods_left": 2}),
     "a mode never let it begin": (
         {"mode": "Finish"},

@@ -455,7 +455,7 @@ def permitted(api: Api, body: Object, node: str = OTHER) -> bool:
     ],
     ids=["own", "dense", "unverified", "nobody", "no JSON", "quoted"],
 )
-@pytest.mark.parametrize("key", ["hold", "hold-of-many", "defer", "approved", "request"])
+@pytest.mark.parametrize("key", ["hold", "hold-of-many", "defer", "approved", "start", "request"])
 def test_a_person_may_give_an_instruction_in_the_own_name(
     guarded: ControlPlane, name: str, text: str, key: str
 ) -> None:
@@ -482,9 +482,41 @@ def test_nobody_may_give_an_instruction_in_the_name_of_another(
     guarded: ControlPlane, text: str, subresource: str | None
 ) -> None:
     with person(guarded) as api:
-        for key in ("hold", "hold-of-many", "defer", "approved", "request"):
+        for key in ("hold", "hold-of-many", "defer", "approved", "start", "request"):
             with pytest.raises(ApiError, match=r"has to be alice@example\.com; leave it out"):
                 api.patch("nodes", OWN, annotation(key, text), subresource=subresource)
+
+
+OTHERS_END = '{"done": "resumed", "word": {"who": "bob"}, "by": "bob"}'
+"""What stands before the end that a person writes."""
+
+
+@pytest.mark.parametrize("by", ["alice@example.com", "ann@laptop (unverified)"])
+def test_a_person_may_say_to_have_ended_an_instruction(guarded: ControlPlane, by: str) -> None:
+    with person(guarded) as alice:
+        for before in ("", f"{OTHERS_END}, "):
+            text = f'[{before}{{"done": "resumed", "by": "{by}"}}]'
+            alice.patch("nodes", OWN, annotation("said-before", text))
+        alice.patch("nodes", OWN, annotation("said-before", None))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{OTHERS_END}]",
+        f'[{{"by": "alice@example.com"}}, {OTHERS_END}]',
+        '[{"by": "alice@example.com"}, "resumed by bob"]',
+        '[{"by": "bob", "x": "\\"by\\": \\"alice@example.com\\"}]"}]',
+        '[{"by": "bob", "x": " (unverified)"}]',
+    ],
+    ids=["other", "last", "text", "inside", "unverified"],
+)
+def test_nobody_may_say_that_another_has_ended_an_instruction(guarded: ControlPlane, text: str) -> None:
+    with (
+        person(guarded) as alice,
+        pytest.raises(ApiError, match=r"has to be alice@example\.com; leave it out"),
+    ):
+        alice.patch("nodes", OWN, annotation("said-before", text))
 
 
 def test_an_instruction_of_another_may_stay_and_be_ended(guarded: ControlPlane) -> None:

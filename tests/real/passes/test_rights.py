@@ -58,10 +58,10 @@ def about_settings(scene: Scene, reason: str = "SettingsRejected") -> list[Objec
     return [one for one in scene.api.list("events", NAMESPACE) if one["reason"] == reason]
 
 
-def kept_of_observe(scene: Scene, verb: str) -> list[AuditEntry]:
-    """The writes of what a process would have done in mode Observe."""
+def kept(scene: Scene, verb: str, name: str) -> list[AuditEntry]:
+    """The writes of what is kept in the ConfigMap of this name: `observed`, in mode Observe, or `history`."""
     entries = scene.asked(verb)
-    return [one for one in entries if one.resource == "configmaps" and "observed" in one.name]
+    return [one for one in entries if one.resource == "configmaps" and name in one.name]
 
 
 @pytest.fixture
@@ -91,10 +91,10 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
         enforced = programs.config.read_text(encoding="utf-8")
         programs.configure(enforced.replace("mode: Enforce", "mode: Observe"))
         watching = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
-        wait_for("what is observed", lambda: kept_of_observe(scene, "create"), seconds=60)
+        wait_for("what is observed", lambda: kept(scene, "create", "observed"), seconds=60)
         # With another mode, that ends.
         programs.configure(enforced)
-        wait_for("the end of that", lambda: kept_of_observe(scene, "patch"), seconds=60)
+        wait_for("the end of that", lambda: kept(scene, "patch", "observed"), seconds=60)
         assert watching.terminate().code == 0
         scene.condition_tells(first)
         assert programs.run("report", kubeconfig=kubeconfig).code == 0
@@ -117,9 +117,11 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
         assert programs.run("sweep", kubeconfig=kubeconfig).code == 0
         scene.condition_silent(second)
         wait_for("the end of both", lambda: scene.is_untouched(first) and scene.is_untouched(second))
-        # The revisions of the settings are there now, and other settings change them.
+        # What is kept of cases and the revisions of the settings are there now; other settings change both.
+        wait_for("the cases", lambda: kept(scene, "create", "history"))
         programs.configure(f"{programs.config.read_text(encoding='utf-8')}drain: {{parallel: 2}}\n")
         wait_for("another revision", lambda: [one for one in scene.asked("patch") if "settings" in one.name])
+        wait_for("who changed them", lambda: kept(scene, "patch", "history"))
         if ours:
             good = programs.config.read_text(encoding="utf-8")
             programs.configure("mode: Enforced\n")
