@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from reconciler.model.explanation import KnownMove
     from reconciler.model.findings import KnownFindings
     from reconciler.model.outcome import Outcome
+    from reconciler.model.panels import Panel
     from reconciler.model.plan import Notice, Plan
     from reconciler.model.ports import CalendarReader, Clock, Evictor, Notification, Notifier, Outbox
     from reconciler.model.sayings import Deed
@@ -89,6 +90,13 @@ class Observer:
 
     def past(self, since: datetime, now: datetime) -> Past | None:
         """Return the cases that ended from `since` to `now` (aware) before this process; None: not known."""
+
+    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+        """Return what a page of this pass shows first; `readiness` is what is known of that.
+
+        It may be called later than the next pass.
+        """
+        return ()
 
     def settings(self, *, good: bool) -> None:
         """Note whether the settings file can be used."""
@@ -207,6 +215,10 @@ class Observers(Observer):
         """Return what the first of them knows."""
         known = (observer.past(since, now) for observer in self._all)
         return next((past for past in known if past is not None), None)
+
+    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+        """Return those of all."""
+        return [panel for observer in self._all for panel in observer.panels(passed, readiness)]
 
     @contextmanager
     def passing(self) -> Iterator[Seen]:

@@ -21,14 +21,16 @@ class Step(Struct, frozen=True):
 class Panel(Struct, frozen=True):
     """A part of a page. Moments in texts are RFC 3339 in UTC, and names may be from anybody.
 
-    `heads` and `rows` are a table. `rest` says what is left out of it, empty if nothing is. `steps` stand
-    below it, with the heading `way`.
+    `more` is a sentence below the answer. `steps` stand below it, with the heading `way`. `heads` and `rows`
+    are a table, which is called `table`, and `rest` says what is left out of it. What is empty is not there.
     """
 
     title: str
     answer: str
+    more: str = ""
+    way: str = ""
+    steps: tuple[Step, ...] = ()
+    table: str = ""
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     rest: str = ""
-    way: str = ""
-    steps: tuple[Step, ...] = ()

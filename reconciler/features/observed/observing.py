@@ -17,8 +17,12 @@ from reconciler.features.observed import OBSERVED
 from reconciler.features.observed.cases import OBSERVED_CASES, Kept, ObservedCase, Stretch, at, to_fields
 from reconciler.features.observed.following import Following
 from reconciler.features.observed.settings import OBSERVED_SECTION
+from reconciler.features.observed.summary import panel, summed_up
+from reconciler.features.observed.way import offers, steps
 from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
 from reconciler.model.errors import ClusterError, NoThread
+from reconciler.model.findings import KnownFindings
+from reconciler.model.panels import Panel
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 from reconciler.settings.schema import Mode
@@ -56,6 +60,10 @@ class Observing(Observer):
         self._following: Following | None = None
         self._stretch: Stretch | None = None
         self._cases: dict[tuple[str, str], ObservedCase] = {}
+        self._stretches: tuple[Stretch, ...] = ()
+        """Those that are over."""
+        self._shown: tuple[tuple[Kept, ...], datetime] | None = None
+        """The lines as the last pass left them, for other threads, and from when on they are whole."""
 
     def __exit__(self, *_: object) -> None:
         """Write what waits, for a short time."""
@@ -67,6 +75,15 @@ class Observing(Observer):
         """The time in which this process and those before it observe, None if none does; and the cases."""
         return self._stretch, tuple(self._cases.values())
 
+    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+        """Return the sum of what was observed, while the mode is Observe."""
+        if self._shown is None or passed.settings.mode is not Mode.OBSERVE:
+            return ()
+        lines, whole_from = self._shown
+        found = summed_up(lines, passed.plan.now, "", observes=True, whole_from=whole_from)
+        found = replace(found, steps=steps(found, passed.settings, readiness, simulates=offers("simulate")))
+        return (panel(found),)
+
     def after(self, passed: Passed) -> None:
         """Follow the cases of a pass in mode Observe; after one in another mode, nothing is observed."""
         plan, settings = passed.plan, passed.settings
@@ -75,8 +92,10 @@ class Observing(Observer):
             return
         if not (passed.rehearsed and settings.mode is Mode.OBSERVE and self._keep):
             if self._stretch is not None:
-                self._say(replace(self._stretch, until=plan.now.replace(microsecond=0)))
-                self._stretch = self._following = None
+                over = replace(self._stretch, until=plan.now.replace(microsecond=0))
+                self._say(over)
+                self._stretches = (*self._stretches, over)
+                self._stretch = self._following = self._shown = None
             return
         if self._found is None:
             self._look()
@@ -98,6 +117,9 @@ class Observing(Observer):
             self._cases[case.identity] = case
         for oldest in tuple(islice(self._cases, max(len(self._cases) - MOST, 0))):
             del self._cases[oldest]
+        if self._stretch is not None:
+            first = min(self._found.whole_from, self._stretch.since)
+            self._shown = (*self._stretches, self._stretch, *self._cases.values()), first
 
     def _begun(self, found: KeptLines[Kept], now: datetime) -> Following:
         """Go on where an earlier process, or the mode before this one, has ended."""
@@ -108,6 +130,8 @@ class Observing(Observer):
                 self._cases[line.identity] = line
             elif line.until is None:
                 going = line
+            else:
+                self._stretches = (*self._stretches, line)
         self._stretch = going or Stretch(now)
         if going is None:
             self._say(self._stretch)

@@ -13,7 +13,7 @@ from reconciler import __version__
 from reconciler.features.observed.cases import Fate, Kept, ObservedCase, Stretch, to_fields
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import to_text
-from reconciler.model.panels import Step
+from reconciler.model.panels import Panel, Step
 from reconciler.model.values import replace
 from reconciler.report.rows import Table
 from reconciler.report.text import shown
@@ -21,6 +21,12 @@ from reconciler.report.values import Document, plain
 
 _NAMED = 3
 """Reasons, or budgets, that the sentence names."""
+
+WAY = "The way to Enforce"
+"""The heading of the steps."""
+
+_ON_PAGE = 50
+"""Cases that a page shows."""
 
 _ROWS = 100
 """Rows of a text; the other outputs have all of them."""
@@ -205,8 +211,28 @@ def as_text(found: Sum, zone: ZoneInfo, width: int | None = None) -> str:
     if hidden:
         lines.append(f"and {hidden:,} before; --output json has all {len(found.cases):,}")
     if found.steps:
-        lines += ["", "The way to Enforce:", *_steps(found.steps)]
+        lines += ["", f"{WAY}:", *_steps(found.steps)]
     return shown(lines, zone, width)
+
+
+def panel(found: Sum) -> Panel:
+    """Return what a page shows of it: the newest cases first."""
+    rows = found.cases[::-1][:_ON_PAGE]
+    hidden = len(found.cases) - len(rows)
+    return Panel(
+        "What would have been done, had the mode been Enforce",
+        f"{found.sentence}.",
+        f"{found.met}." if found.met else "",
+        WAY,
+        found.steps,
+        f"Each case: {len(found.cases)}",
+        ("Announced", "Node", "Would be", "Would have been", "The platform", "Why"),
+        tuple(
+            (to_text(one.announced), one.node, one.fate.value, one.would, one.happened, one.why)
+            for one in rows
+        ),
+        f"and {count_of(hidden, 'older one')}: reconciler history --observed" if hidden else "",
+    )
 
 
 _MARKS = {True: "[x]", False: "[ ]", None: "[?]"}

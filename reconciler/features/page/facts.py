@@ -22,6 +22,7 @@ from reconciler.model.explanation import Obstacle
 from reconciler.model.findings import KnownFindings
 from reconciler.model.holds import DRAIN_BLOCKED, NOT_CLAIMED
 from reconciler.model.outcome import Outcome
+from reconciler.model.panels import Panel
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.report.ahead import PlanAhead, plan_ahead
@@ -69,6 +70,7 @@ class PageFacts(Struct, frozen=True, dict=True):
     each node what holds it and who can end that. `calendar` has the windows and freezes of the settings,
     `words` is what the settings do, line by line. `trouble` is what is wrong with the process itself.
     `served` says that a process sends the page, and a newer one to who asks again; else it is a file.
+    `panels` are what other features show first.
     """
 
     plan: Plan
@@ -81,6 +83,7 @@ class PageFacts(Struct, frozen=True, dict=True):
     trouble: tuple[str, ...] = ()
     readiness: KnownFindings = KnownFindings()
     served: bool = False
+    panels: tuple[Panel, ...] = ()
 
     @property
     def zone(self) -> ZoneInfo:

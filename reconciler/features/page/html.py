@@ -194,6 +194,7 @@ def _environment() -> Environment:
     made.filters["coded"] = _coded
     made.filters["with_age"] = _with_age
     made.filters["moment"] = to_text
+    made.filters["lines"] = _lines
     return made
 
 
@@ -228,6 +229,12 @@ def _coded(context: Context, text: str) -> Markup:
 def _with_age(context: Context, text: str) -> str:
     """Return a text with how long ago its first moment was."""
     return with_time_left(text, context["plan"].now)
+
+
+@pass_context
+def _lines(context: Context, lines: tuple[str, ...]) -> Markup:
+    """Return lines to copy together, each made safe for itself."""
+    return Markup("\n").join(str(_shown(context, line)) for line in lines)
 
 
 def _style_element() -> Markup:

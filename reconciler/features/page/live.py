@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reconciler.features.page.chosen import PageFilter
     from reconciler.features.page.facts import History, PageFacts
     from reconciler.model.findings import KnownFindings
+    from reconciler.model.panels import Panel
 
 MOST_CASES = 1_000
 """Ended cases that are kept for the page, the last ones."""
@@ -68,6 +69,7 @@ def page_facts(
     trouble: tuple[str, ...] = (),
     readiness: KnownFindings | None = None,
     *,
+    panels: Sequence[Panel] = (),
     served: bool = False,
 ) -> PageFacts:
     """Return what the page of a pass is made of."""
@@ -94,6 +96,7 @@ def page_facts(
         trouble,
         readiness or KnownFindings(),
         served,
+        tuple(panels),
     )
 
 
@@ -249,9 +252,14 @@ class LivePage(Observer):
     ) -> PageFacts:
         """Return what each page of a pass is made of, whatever its filter is."""
         from reconciler.features.page.facts import History
+        from reconciler.model.problems import guarded
 
         history = History(self._since, self._ended, self._read_from)
-        return page_facts(passed, history, (trouble,) if trouble else (), readiness, served=served)
+        others = self._others or Observer()
+        what = "what other features show first can't be shown"
+        panels, faults = guarded(what, partial(others.panels, passed, readiness), ())
+        troubles = (*((trouble,) if trouble else ()), *faults)
+        return page_facts(passed, history, troubles, readiness, panels=panels, served=served)
 
 
 def _nothing(holder: str, trouble: str) -> bytes:

@@ -13,6 +13,7 @@ from reconciler.kubernetes.kept_lines import KeptLines
 from reconciler.model.errors import ClusterError, Rejected
 from reconciler.model.plan import Plan
 from reconciler.settings.schema import Settings
+from tests.features.observed.scene import POOL
 from tests.features.observed.scene import Observing as Scene
 from tests.support.builders import minutes, settings
 from tests.support.controlplane.processes import wait_for
@@ -199,3 +200,20 @@ def test_who_may_not_write_it_follows_the_cases_all_the_same(caplog: pytest.LogC
     assert case.fate.value == "in time"
     (line,) = [line for line in caplog.messages if "are not kept" in line]
     assert line.endswith("node-maintenance-observed: configmaps is forbidden")
+
+
+def test_the_page_has_the_sum_and_the_next_step_first_while_the_mode_is_observe() -> None:
+    scene = Scene()
+    process = Process(scene, Cluster())
+    assert process.observing.panels(Passed(scene.passes(), scene.settings), None) == ()
+    process.begins()
+    scene.announces(0, in_minutes=30)
+    process.passes(45)
+    (panel,) = process.observing.panels(Passed(scene.passes(), scene.settings), None)
+    process.after(scene.passes(), settings(), rehearsed=False)
+    process.ends()
+
+    assert "1 node was announced; 1 would have been drained in time" in panel.answer
+    assert [row[1:3] for row in panel.rows] == [(POOL.node(0).name, "in time")]
+    assert [step.title for step in panel.steps if step.todo] == ["Enforce on one pool"]
+    assert process.observing.panels(Passed(scene.passes(), settings()), None) == ()

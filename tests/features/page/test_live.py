@@ -6,6 +6,7 @@ import base64
 import hashlib
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from reconciler.features.page.facts import PageFacts
 from reconciler.features.page.live import AGAIN, MOST_CASES, MOST_PAGES, LivePage
 from reconciler.model.errors import Unreachable
 from reconciler.model.findings import KnownFindings
+from reconciler.model.panels import Panel
 from reconciler.model.plan import Plan
 from reconciler.model.reconciler import Reconciler, Running
 from reconciler.model.values import replace
@@ -273,3 +275,16 @@ def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def test_an_error_in_what_other_features_show_first_leaves_the_rest_whole(process: Process) -> None:
+    class Broken(Observer):
+        def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+            raise RuntimeError("boom")
+
+    page = LivePage(process.trouble, process.time, others=Broken())
+    page.after(PASSED)
+    text = parsed(page.document().body.decode()).text
+
+    assert "what other features show first can't be shown" in text
+    assert "Who must do something?" in text

@@ -17,6 +17,7 @@ from reconciler.model.drains import Blocker, DrainProgress, Phase
 from reconciler.model.event import Kind, Signal, Status
 from reconciler.model.findings import FindingRow, FindingsPart, KnownFindings
 from reconciler.model.outcome import Outcome, Result
+from reconciler.model.panels import Panel, Step
 from reconciler.model.plan import BudgetUse, DrainState, Hold, Plan, Preview
 from reconciler.model.problems import Unseen
 from reconciler.model.record import DrainRecord
@@ -582,3 +583,15 @@ def test_a_part_that_breaks_the_program_leaves_the_others(monkeypatch: pytest.Mo
     said = "2 things are wrong this page internal error: the timeline can't be shown: OverflowError"
     assert said in section(page, "wrong").text
     assert "Reboot scheduled" in section(page, "cases").text
+
+
+def test_what_other_features_show_first_is_above_all_and_safe() -> None:
+    step = Step(NASTY, None, NASTY, (NASTY, "mode: Enforce"), NASTY)
+    panel = Panel("Before all else", NASTY, NASTY, NASTY, (step,), NASTY, (NASTY,), ((NASTY,),), NASTY)
+    page = shown(replace(small(), panels=(panel,)))
+    first, *_ = page.all("h2")
+
+    assert first.text == "Before all else"
+    assert page.all("script") == page.all("img") == []
+    assert not {"\x1b", "\u202e"} & set(page.text)
+    assert "".join(map(str, page.all("pre")[0].children)).splitlines()[1] == "mode: Enforce"

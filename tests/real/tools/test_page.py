@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from jobs.runtime.health import HealthServer
-from jobs.runtime.process import Passed
+from jobs.runtime.process import Observer, Passed
 from reconciler.features.page import html
 from reconciler.features.page.live import LivePage
+from reconciler.model.findings import KnownFindings
+from reconciler.model.panels import Panel, Step
 from tests.features.page.scene import facts
 from tests.features.page.test_page import NASTY
 from tests.support import builders
@@ -77,6 +79,46 @@ def test_axe_finds_nothing_that_keeps_people_from_reading_it(tab: Tab, axe_scrip
     assert "color-contrast" in {one["id"] for one in found["passes"]}
 
 
+class First(Observer):
+    """Shows a panel with long names."""
+
+    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+        name = "aks-np-12345678-vmss000001"
+        rows = tuple(("2026-11-21T12:00:00Z", name, "in time", "PDB " + "x" * 120) for _ in range(30))
+        todo = ("mode: Enforce", f'nodeSelector: {{agentpool: "{"n" * 60}"}}')
+        steps = (Step("First", True, "done"), Step("Then", False, "not yet", todo, "in the settings"))
+        heads = ("Announced", "Node", "Would be", "Why")
+        return (Panel("What would have been", "In 12 days …", "", "The way", steps, "Each", heads, rows),)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_what_features_show_first_is_the_first_on_the_page_and_reads_as_well(
+    browser: Chromium, axe_script: Path, look: tuple[int, bool]
+) -> None:
+    made = facts()
+    live = LivePage(lambda: "", lambda: NOW, lambda _: made.readiness, others=First())
+    live.after(Passed(made.plan, builders.settings(SETTINGS), (), rehearsed=False))
+    width, dark = look
+    with (
+        HealthServer(("127.0.0.1", 0), {}, documents=live.documents) as server,
+        browser.tab(width, dark=dark) as tab,
+    ):
+        tab.open(f"http://127.0.0.1:{server.port}/")
+        tab.evaluate("document.querySelector('main details').open = true")
+        wide = tab.evaluate("document.documentElement.scrollWidth > innerWidth")
+        first = tab.evaluate("document.querySelector('main h2').textContent")
+        command = tab.evaluate("document.querySelector('pre.command').innerText")
+        tab.evaluate(axe_script.read_text(encoding="utf-8"))
+        found: dict[str, Any] = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        said = list(tab.said)
+
+    assert not wide
+    assert first == "What would have been"
+    assert command.splitlines()[0] == "mode: Enforce"
+    assert said == []
+    assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found["violations"]] == []
+
+
 def test_the_keyboard_leads_past_the_navigation_first(browser: Chromium, url: str) -> None:
     with browser.tab(1280) as tab:
         tab.open(url)
@@ -108,7 +150,7 @@ def test_a_command_is_selected_as_a_whole_by_a_click(browser: Chromium, url: str
         selected = tab.evaluate("getSelection().toString()")
 
         assert selected == tab.evaluate(f"{command}.textContent")
-        assert selected.startswith("reconciler drain ")
+        assert selected.startswith("reconciler ")
 
 
 def test_the_page_comes_again_and_stays_where_its_reader_is(
