@@ -169,10 +169,10 @@ class ForEvents(Struct, frozen=True):
 
 
 class Permission(ForEvents, frozen=True, kw_only=True):
-    """A drain may begin for these events. `workflows`: it is also for the workflows of the node."""
+    """A drain may begin for these events. `for_profiles`: it is also for the profiles of the node."""
 
     kind: PermissionKind
-    workflows: bool = False
+    for_profiles: bool = False
 
 
 class Waiver(Struct, frozen=True):
@@ -424,7 +424,8 @@ def deferral_text(deferral: Deferral) -> str:
 
 def permission_text(given: Permission) -> str:
     """Return the text of the annotation; ValueError if it would be longer than a reader takes."""
-    return for_events_text(given, given.kind.noun, {"workflows": given.workflows})
+    more = {given.kind.for_profiles: True} if given.for_profiles and given.kind.for_profiles else {}
+    return for_events_text(given, given.kind.noun, more)
 
 
 def for_events_text(said: ForEvents, name: str, more: Mapping[str, object]) -> str:
@@ -478,11 +479,11 @@ def permission_of(kind: PermissionKind, text: str, now: datetime) -> Permission 
 
     A text that can't be read permits nothing, and says why. Raises nothing for any text.
     """
-    said, document = for_events(text, kind.noun, f"reconciler {kind.command}", may_be_empty="workflows")
+    said, document = for_events(text, kind.noun, f"reconciler {kind.command}", may_be_empty=kind.for_profiles)
     if said.word.ended(now):
         return None
-    workflows = document.get("workflows") is True and not said.word.problem
-    return Permission(said.word, said.case, said.events, kind=kind, workflows=workflows)
+    for_profiles = document.get(kind.for_profiles) is True and not said.word.problem
+    return Permission(said.word, said.case, said.events, kind=kind, for_profiles=for_profiles)
 
 
 def for_events(

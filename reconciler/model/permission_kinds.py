@@ -15,13 +15,15 @@ class PermissionKind(Struct, frozen=True, kw_only=True):
 
     A feature brings it in the list PERMISSIONS of its `permissions.py`. `name` is that of the annotation
     below the prefix. `reconciler COMMAND NODE` writes it, and withdraws it with `--cancel`. `noun` says in
-    messages what it is, and `done` what a person has done with the drain.
+    messages what it is, and `done` what a person has done with the drain. `for_profiles` is the key in the
+    annotation that says that it is also for the profiles of the node; empty if it never is.
     """
 
     name: str
     command: str
     noun: str
     done: str
+    for_profiles: str = ""
 
 
 @cache

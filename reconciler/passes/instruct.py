@@ -172,7 +172,7 @@ def resumed_with_many(
 ) -> InstructionResult:
     """Return the patch that ends on the node what was given to many nodes at once; `who` ends it.
 
-    `held` are the holds of the ledger that end. A node with a case keeps them for its history.
+    `held` are the holds of the ledger that end. A node with a case keeps them.
 
     An instruction to the node itself stays, and is named.
     """

@@ -134,7 +134,7 @@ class FeatureStep(Struct, frozen=True):
 DEFAULT = "default"
 """The profile for the events of the platform, which every node has.
 
-A record may contain more profiles, such as those of workflows, which a feature runs before this one.
+A record may contain more profiles, such as those that a feature runs before this one.
 """
 
 

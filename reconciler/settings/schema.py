@@ -235,7 +235,7 @@ class SourceSection(FeatureSection[T], frozen=True, kw_only=True):
     """A section below `sources` that a source brings in the list SECTIONS of its module.
 
     Its key is the name of the source. `karpenter_reads` says in words which events of it Karpenter reads
-    itself and acts on, such as `events of EC2`; empty if none. `reads_conditions` are the types of node
+    itself and acts on; empty if none. `reads_conditions` are the types of node
     conditions that it reads as events, which the settings may not name.
     """
 

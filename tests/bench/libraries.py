@@ -21,8 +21,6 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from zoneinfo import ZoneInfo
 
-from reconciler.features.calendars.ical import parse_ical
-from reconciler.features.calendars.ical_lines import CalendarMistake
 from reconciler.kubernetes.wire.formats import node_format
 from reconciler.model.node import Wanted
 from tests.support.controlplane.fill import Pool
@@ -118,6 +116,9 @@ def by_library(rule: str) -> None:
 
 
 def _ours(rule: str) -> str:
+    from reconciler.features.calendars.ical import parse_ical
+    from reconciler.features.calendars.ical_lines import CalendarMistake
+
     def expand() -> None:
         for event in parse_ical(_calendar(rule), ZoneInfo("UTC")).events:
             list(event.runs(_BEGIN, _BEGIN + _YEAR))

@@ -22,7 +22,6 @@ from reconciler.passes.decide import decide
 from reconciler.report.document import as_json, to_report
 from reconciler.report.text import as_markdown, as_text
 from reconciler.run import PARTS, run_pass
-from reconciler.sources.aws.source import Ec2Events
 from tests.laws.breaking import Break
 from tests.support import builders
 from tests.support.builders import DRAIN_NOW, NOW, REQUEST, codes, plan_of
@@ -103,31 +102,6 @@ def test_whatever_read_breaks_holds_its_node_only_or_changes_no_plan(snapshot: S
             assert (codes(broken), broken.after) == (codes(usual), usual.after), breaking.place
 
     assert held > 5
-
-
-def test_an_error_in_the_scope_of_one_node_leaves_the_source_to_the_others() -> None:
-    fine, other = (replace(builders.node(name), provider_id=PROVIDER) for name in ("a", Z))
-
-    assert Ec2Events().scopes([fine, Break(1).broken(other)]) == {"eu-west-1": {"i-0123456789abcdef0"}}
-
-
-class _Client:
-    def ask(self, scopes: object, /) -> Any:
-        raise OverflowError("out of range")
-
-
-def test_an_error_in_the_client_of_a_source_makes_its_readings_unknown_and_is_tried_again_later() -> None:
-    asking = replace(builders.node("a", annotations={REQUEST: DRAIN_NOW}), provider_id=PROVIDER)
-    world = world_of([asking])
-    outside = replace(world.outside, clients={"aws": _Client()})
-    plan, _ = run_pass(outside, builders.settings(SETTINGS), world.now)
-
-    found = plan_of(plan, "a")
-    assert found.starts
-    assert any("an error in this program" in text for text in found.unknowns)
-    assert plan.ledger is not None
-    (answer,) = Ec2Events().kept.of(plan.ledger).answers
-    assert answer.again > world.now
 
 
 class _Notifier:

@@ -32,7 +32,7 @@ from reconciler.model.values import replace
 from tests.support.builders import NOW, PREFIX, event, known, minutes, node
 
 HOLD, DEFER = (f"{PREFIX}/{name}" for name in ("hold", "defer"))
-ALLOWED = PermissionKind(name="allowed", command="allow", noun="permit", done="allowed")
+ALLOWED = PermissionKind(name="allowed", command="allow", noun="permit", done="allowed", for_profiles="all")
 ALICE = Word("alice@laptop", NOW - minutes(5), NOW + minutes(60), "disk copy")
 
 
@@ -45,7 +45,7 @@ def said(now: datetime = NOW, **annotations: str) -> Instructions:
 def test_what_is_written_is_read() -> None:
     found = said(hold=hold_text(PersonHold(ALICE, stops=True)), defer=deferral_text(Deferral(ALICE)))
     events = (known(ids=("A",), not_before=NOW + minutes(30)),)
-    permission = Permission(ALICE, NOW, events, kind=ALLOWED, workflows=True)
+    permission = Permission(ALICE, NOW, events, kind=ALLOWED, for_profiles=True)
 
     assert found == Instructions(PersonHold(ALICE, stops=True), Deferral(ALICE))
     assert permission_of(ALLOWED, permission_text(permission), NOW) == permission

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from reconciler.model.event import Answer, Initiator, Kind, Signal, Status
 from reconciler.model.moments import from_text
 from reconciler.sources.condition.source import parse_message, read
-from reconciler.sources.named_condition import read_named
 from tests.support import builders, strategies
 from tests.support.builders import NOW
 
@@ -247,18 +246,6 @@ def test_the_heartbeat_is_kept_so_that_an_old_answer_can_become_unknown() -> Non
     (answer,) = read(builders.node(conditions=(builders.quiet(at=NOW),)))
 
     assert answer.as_of == NOW
-
-
-@pytest.mark.parametrize(
-    ("status", "expected"), [("True", Answer.EVENT), ("False", Answer.NO_EVENT), ("Unknown", Answer.UNKNOWN)]
-)
-def test_a_condition_that_the_settings_name_answers_as_it_says(status: str, expected: Answer) -> None:
-    node = builders.node(conditions=(builders.condition("KernelDeadlock", status, "stuck"),))
-    (answer,) = read_named(node, builders.settings("conditions: {KernelDeadlock: {}, Absent: {}}"))
-
-    assert answer.answer is expected
-    assert [one.condition for one in answer.signals] == ["KernelDeadlock"] * (expected is Answer.EVENT)
-    assert [one.since for one in answer.signals] == [builders.LONG_AGO] * (expected is Answer.EVENT)
 
 
 def test_hardware_that_fails_is_a_redeploy_of_the_platform() -> None:

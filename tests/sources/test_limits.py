@@ -1,4 +1,4 @@
-"""What a node's annotations and conditions may hold: beyond the limits they are unreadable."""
+"""What records, nodes and pods may hold: beyond the limits it is unreadable, or cut."""
 
 from __future__ import annotations
 
@@ -13,115 +13,18 @@ from reconciler.kubernetes.wire import protobuf
 from reconciler.kubernetes.wire.formats import budget_format, json_format, node_format, pod_format
 from reconciler.model import limits
 from reconciler.model.errors import Rejected
-from reconciler.model.event import Answer, Kind
-from reconciler.model.node import Condition, Wanted
+from reconciler.model.node import Wanted
 from reconciler.model.pod import LONGEST_GRACE
 from reconciler.model.record import Record, Unreadable, record_of
-from reconciler.model.snapshot import Agents
-from reconciler.sources.condition.source import parse_message, read
-from reconciler.sources.imds import scheduled_events as imds
-from reconciler.sources.imds import source as published
-from reconciler.sources.named_condition import read_named
-from reconciler.sources.request import source as request
 from tests.laws.histories import MAIN
 from tests.support import builders, shapes
-from tests.support.builders import IMDS, PREFIX, RECORD, REQUEST
+from tests.support.builders import IMDS, PREFIX, RECORD
 
 FAR = datetime(9999, 12, 31, tzinfo=UTC)
 MANY_DIGITS = "9" * 5000
 HALF = "\\ud800"
 WANTED = Wanted(frozenset({"Ready", MAIN}), PREFIX)
 EVENT = {"EventId": "A1", "EventType": "Reboot", "EventStatus": "Scheduled", "NotBefore": ""}
-
-
-def test_a_message_with_thousands_of_digits_is_an_event_of_unknown_duration() -> None:
-    found = parse_message("s", f"Reboot Started. DurationInSeconds: {MANY_DIGITS}. Because.")
-    assert (found.kind, found.duration) == (Kind.REBOOT, None)
-
-
-def test_a_heartbeat_that_can_not_be_meant_makes_the_reading_unknown() -> None:
-    (found,) = read(builders.node(conditions=(builders.condition(MAIN, "False", at=FAR),)))
-    assert found.answer is Answer.UNKNOWN
-    assert found.as_of is None
-
-
-def test_a_transition_that_can_not_be_meant_makes_a_named_condition_unknown() -> None:
-    broken = Condition("KernelDeadlock", "True", transition=FAR)
-    (found,) = read_named(
-        builders.node(conditions=(broken,)), builders.settings("conditions: {KernelDeadlock: {}}")
-    )
-    assert found.answer is Answer.UNKNOWN
-
-
-def test_texts_of_a_condition_are_cut() -> None:
-    (found,) = read(builders.node(conditions=(builders.condition(MAIN, "Unknown", "x" * 10**6),)))
-    assert len(found.because) < 2 * limits.TEXT
-    assert len(parse_message("s", "Hibernate Scheduled. " + "x" * 10**6).description) <= limits.TEXT
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f'{{"kind":"Reboot","duration":{MANY_DIGITS}}}',
-        f'{{"kind":{MANY_DIGITS}}}',
-        f'{{"kind":"Reboot","notBefore":{MANY_DIGITS}}}',
-        '{"kind":"Reboot","notBefore":"9999-12-31T23:59:59Z"}',
-        '{"kind":"Reboot","duration":"9999999d"}',
-        f'{{"{HALF}":1}}',
-        "[" * 20_000,
-        '{"kind":"Reboot","reason":"' + "x" * limits.ANNOTATION + '"}',
-    ],
-)
-def test_a_request_beyond_the_limits_is_one_unreadable_event(text: str) -> None:
-    (found,) = request.read(builders.node(annotations={REQUEST: text}), PREFIX).signals
-    assert found.kind is Kind.UNKNOWN
-    assert len(found.description) <= limits.TEXT
-
-
-def test_half_a_surrogate_pair_in_a_request_is_replaced() -> None:
-    text = f'{{"kind":"Reboot","id":"{HALF}","reason":"a{HALF}"}}'
-    (found,) = request.read(builders.node(annotations={REQUEST: text}), PREFIX).signals
-    assert (found.kind, found.id, found.description) == (Kind.REBOOT, "\ufffd", "a\ufffd")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        builders.published(EVENT) + " " * limits.ANNOTATION,
-        builders.published(*[EVENT] * (limits.EVENTS + 1)),
-        f'{{"version":{MANY_DIGITS}}}',
-    ],
-)
-def test_published_events_beyond_the_limits_are_unknown(text: str) -> None:
-    node = builders.node(annotations={IMDS: text})
-    assert published.read(node, PREFIX, Agents(installed=True)).answer is Answer.UNKNOWN
-
-
-def test_a_published_duration_of_many_digits_is_unknown() -> None:
-    text = builders.published(EVENT).replace('"A1"', f'"A1", "DurationInSeconds": {MANY_DIGITS}')
-    (found,) = imds.published(text).signals
-    assert (found.id, found.duration) == ("A1", None)
-
-
-@pytest.mark.parametrize("description", ["", "x" * 5000])
-def test_the_agent_publishes_no_more_than_is_read_and_says_what_is_missing(description: str) -> None:
-    events = [
-        {**EVENT, "EventId": f"E{n}", "Resources": ["vm"], "Description": description} for n in range(150)
-    ]
-    text = imds.to_annotation({"Events": events}, "vm")
-    found = imds.published(text).signals
-
-    assert len(text) <= limits.ANNOTATION
-    kept = len(json.loads(text)["events"])
-    assert 0 < kept <= limits.EVENTS
-    assert found[-1].kind is Kind.UNKNOWN
-    assert f"{150 - kept} more events" in found[-1].description
-
-
-def test_an_event_that_alone_is_too_long_is_not_lost() -> None:
-    text = imds.to_annotation({"Events": [{**EVENT, "Resources": ["vm"], "Description": "x" * 40_000}]}, "vm")
-    (found,) = imds.published(text).signals
-    assert found.kind is Kind.UNKNOWN
 
 
 def _record(**change: object) -> str:

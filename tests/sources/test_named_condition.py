@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from reconciler.model.event import Answer
 from reconciler.model.node import Condition
 from reconciler.report.document import to_report
 from reconciler.report.people import people
 from reconciler.report.text import as_text
+from reconciler.sources.named_condition import read_named
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import NOW, minutes, node, plan_of
@@ -156,3 +158,23 @@ def test_only_the_nodes_that_a_condition_drains_are_counted() -> None:
     played = History(world_of([*nodes, *map(node, "cdef")]), builders.settings(text))
 
     assert cordoned(played) == ""
+
+
+def test_a_transition_that_can_not_be_meant_makes_a_named_condition_unknown() -> None:
+    broken = Condition("KernelDeadlock", "True", transition=datetime(9999, 12, 31, tzinfo=UTC))
+    (found,) = read_named(
+        builders.node(conditions=(broken,)), builders.settings("conditions: {KernelDeadlock: {}}")
+    )
+    assert found.answer is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [("True", Answer.EVENT), ("False", Answer.NO_EVENT), ("Unknown", Answer.UNKNOWN)]
+)
+def test_a_condition_that_the_settings_name_answers_as_it_says(status: str, expected: Answer) -> None:
+    node = builders.node(conditions=(builders.condition("KernelDeadlock", status, "stuck"),))
+    (answer,) = read_named(node, builders.settings("conditions: {KernelDeadlock: {}, Absent: {}}"))
+
+    assert answer.answer is expected
+    assert [one.condition for one in answer.signals] == ["KernelDeadlock"] * (expected is Answer.EVENT)
+    assert [one.since for one in answer.signals] == [builders.LONG_AGO] * (expected is Answer.EVENT)

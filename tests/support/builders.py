@@ -77,7 +77,7 @@ def approval_text(
 ) -> str:
     """The annotation of an approval, for tests of others than the feature that brings it."""
     approved = permission_kinds()["approved"]
-    return permission_text(Permission(word, case, events, kind=approved, workflows=workflows))
+    return permission_text(Permission(word, case, events, kind=approved, for_profiles=workflows))
 
 
 DRAIN_NOW = '{"kind":"Reboot"}'

@@ -145,7 +145,7 @@ def delete(plugin: Plugin, root: Path) -> None:
         for file in (root / "tests" / name).rglob(f"test_{plugin.name}.py"):
             file.unlink()
     for name in WORDS[str(plugin)].tests:
-        (root / "tests" / name).unlink()
+        (root / "tests" / name).unlink(missing_ok=True)
     readme = root / "README.md"
     for page in (f"{plugin.name}.md", *WORDS[str(plugin)].pages):
         (root / "docs" / page).unlink(missing_ok=True)

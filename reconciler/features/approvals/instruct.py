@@ -65,7 +65,7 @@ def approved(
         return InstructionResult("nothing waits for an approval", refused=True)
     try:
         events = (*kept, *waiting)[-limits.EVENTS :]
-        text = permission_text(Permission(word, case, events, kind=APPROVED, workflows=workflows))
+        text = permission_text(Permission(word, case, events, kind=APPROVED, for_profiles=workflows))
     except ValueError as error:
         return InstructionResult(str(error), refused=True)
     named = [one.condition or one.kind.value for one in waiting]

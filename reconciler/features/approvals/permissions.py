@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from reconciler.model.permission_kinds import PermissionKind
 
-APPROVED = PermissionKind(name="approved", command="approve", noun="approval", done="approved")
+APPROVED = PermissionKind(
+    name="approved", command="approve", noun="approval", done="approved", for_profiles="workflows"
+)
 
 PERMISSIONS = (APPROVED,)

@@ -19,10 +19,9 @@ from reconciler.model.polling import Memory, ScopeAnswer
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.snapshot import Ledger
 from reconciler.model.values import replace
+from reconciler.run import PARTS
 from reconciler.simulation.workloads import BudgetSpec
 from reconciler.simulation.world import World
-from reconciler.sources.arm.source import ArmPlans, Planned
-from reconciler.sources.aws.source import Ec2Events, InstanceEvent
 from tests.features.recordings.recording import ENFORCE, recording_of
 from tests.support import builders, strategies
 from tests.support.builders import NOW, PREFIX, minutes
@@ -93,6 +92,7 @@ def _world(source: str) -> tuple[World, str]:
     """A world in which this source alone reports an event, and what the settings need for it."""
     ledger = Ledger()
     again = NOW + minutes(5)
+    polled = {one.name: one for one in PARTS.sources.polled}
     match source:
         case "imds":
             node = _in_azure({builders.IMDS: builders.published(IMDS_EVENT, vm=builders.vm_name(7))})
@@ -115,14 +115,14 @@ def _world(source: str) -> tuple[World, str]:
             node = _in_azure()
             vm = vm_of(node.provider_id)
             assert vm is not None
-            planned = Planned(start=NOW + timedelta(days=1), end=NOW + timedelta(days=2))
+            planned = polled["arm"].fact(start=NOW + timedelta(days=1), end=NOW + timedelta(days=2))
             answered = Memory((ScopeAnswer(vm.scope, NOW, again, (("7", planned),)),))
-            ledger = ArmPlans().kept.put(ledger, answered)
+            ledger = polled["arm"].kept.put(ledger, answered)
         case _:
             node = _in_aws()
-            event = InstanceEvent("instance-event-0d59937288b749b32", "instance-stop", not_before=LATER)
+            event = polled["aws"].fact("instance-event-0d59937288b749b32", "instance-stop", not_before=LATER)
             known = ("i-0a1b2c3d4e5f60718", event)
-            ledger = Ec2Events().kept.put(ledger, Memory((ScopeAnswer("eu-west-1", NOW, again, (known,)),)))
+            ledger = polled["aws"].kept.put(ledger, Memory((ScopeAnswer("eu-west-1", NOW, again, (known,)),)))
     world = world_of([node, *(builders.node(f"other-{number}") for number in range(9))], start=NOW)
     world.cluster.ledger = ledger
     enabled = {

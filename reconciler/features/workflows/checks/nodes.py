@@ -270,7 +270,7 @@ def approved(_config: KeylessCheck, situation: WorkflowSituation) -> CheckResult
     word = found.word
     if word.problem:
         return unknown(f"{word.problem}; {command} replaces it")
-    if not found.workflows:
+    if not found.for_profiles:
         return failed(f"the approval {word.once} is for events of the platform only; {command} renews it")
     if word.at is None or word.at > own_times(situation.now).latest:
         return failed(f"the approval has no time, or one in the future; {command} renews it")
