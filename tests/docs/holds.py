@@ -5,9 +5,7 @@ Most are answers from the tables of the tests of checks, or from the situations 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,15 +13,6 @@ from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from reconciler.features.esx.feature import VM_POWER
-from reconciler.features.workflows import holds as of_workflows
-from reconciler.features.workflows.checks import CHECK_TYPES
-from reconciler.features.workflows.holds import (
-    WORKFLOW_DATA_READABLE,
-    WORKFLOW_GONE,
-    WORKFLOW_UNCORDONED,
-    WORKFLOW_UNKNOWN,
-)
 from reconciler.model.drains import DrainProgress, Phase, SlotUse
 from reconciler.model.errors import Forbidden
 from reconciler.model.holds import (
@@ -47,41 +36,21 @@ from reconciler.report.document import node_report
 from reconciler.report.explain import who_ends
 from reconciler.report.kinds import hold_kinds
 from reconciler.report.text import shown
-from reconciler.run import examine, run_pass
-from reconciler.settings.load import parse_settings
+from reconciler.run import examine
 from tests.docs.situations import NODE, OTHER, SITUATIONS, WIDTH, announced, due, pod
-from tests.features.esx import test_power as power
-from tests.features.workflows import test_checks as workflow_checks
-from tests.features.workflows import test_decide as workflows
-from tests.features.workflows.scene import ask as ask_workflow
 from tests.laws import test_law_19_profiles_share_a_node as profiles
 from tests.passes import test_what_a_rehearsal_may_not_see as rights
 from tests.profiles import test_checks as checks
 from tests.support import builders
-from tests.support.builders import NOW, PREFIX, RECORD, minutes
+from tests.support.builders import NOW, RECORD, minutes
 from tests.support.cases import machine
 from tests.support.worlds import look, world_of
 
-WORKFLOW = """profiles:
-  instances:
-    check: [{type: hasLabel, name: agreed, config: {key: agreed}}]
-  profiles:
-  - name: os
-    maintenance-required: {transitions: [{check: agreed, next: in-maintenance}]}
-"""
 
-
-def _plan(on: Node, settings: str = "") -> NodePlan:
+def plan_on(on: Node, settings: str = "") -> NodePlan:
     """The plan of the node beside another one."""
     plan, _ = look(world_of([on, builders.node(OTHER)], [pod()]), builders.settings(settings))
     return builders.plan_of(plan, NODE)
-
-
-def _in_workflow(state: str, profile: str = "os", data: str = "") -> Node:
-    kept = {"Transition": "2026-11-21T11:00:00Z", "Current": state, "Previous": state}
-    text = data or json.dumps({"Profiles": {"os": kept}, "Notifications": {}})
-    labels = {f"{PREFIX}/maintenance-profile": profile}
-    return builders.node(NODE, labels=labels, annotations={f"{PREFIX}/maintenance-data": text})
 
 
 def _denied() -> NodePlan:
@@ -121,27 +90,6 @@ def _without_pods() -> NodePlan:
     return builders.plan_of(examine(world.outside, builders.settings(), world.now, with_preview=True).plan)
 
 
-def _switched_off() -> NodePlan:
-    world, there = power.single()
-    power.off(world, there)
-    return builders.plan_of(run_pass(world.outside, power.SETTINGS, world.now)[0], "n0")
-
-
-def _uncordoned() -> NodePlan:
-    world = workflows.with_pod("draining")
-    world.cluster.bare_pods_stop_after = timedelta(hours=1)
-    workflows.passes(world, workflows.theirs(), 3)
-    world.cluster.cordon("a", on=False)
-    return workflows.plan_of(workflows.passes(world, workflows.theirs(), 2))
-
-
-def _without_its_workflow() -> NodePlan:
-    world = workflows.with_pod("draining")
-    workflows.passes(world, workflows.theirs(), 4)
-    without = parse_settings("mode: Enforce\nkeys: {prefix: cloud.sap}", "maintenance.yaml")
-    return workflows.plan_of(workflows.passes(world, without, 2))
-
-
 def _broken() -> NodePlan:
     unknown: Any = None
     node = NodePlan(NODE, "", "", State.OPERATIONAL, State.OPERATIONAL, holds=(unknown,))
@@ -153,7 +101,7 @@ _HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
     {
         DRAIN_SLOT.code: _without_a_slot,
         INTERNAL.code: _broken,
-        IN_TIME.code: lambda: _plan(
+        IN_TIME.code: lambda: plan_on(
             announced("Freeze Started: DurationInSeconds: 9."), "events: {Freeze: {drain: true}}"
         ),
         NAMESPACES_READABLE.code: lambda: builders.plan_of(
@@ -162,13 +110,7 @@ _HOLDS: Mapping[str, Callable[[], NodePlan]] = MappingProxyType(
         NODE_WRITABLE.code: _denied,
         ONE_PROFILE.code: _of_two_profiles,
         PODS_READABLE.code: _without_pods,
-        RECORD_READABLE.code: lambda: _plan(due(annotations={RECORD: '{"version": 2, "uid": "x"}'})),
-        VM_POWER.code: _switched_off,
-        of_workflows.WORKFLOW.code: lambda: _plan(_in_workflow("maintenance-required"), WORKFLOW),
-        WORKFLOW_DATA_READABLE.code: lambda: _plan(_in_workflow("", data="{"), WORKFLOW),
-        WORKFLOW_GONE.code: _without_its_workflow,
-        WORKFLOW_UNCORDONED.code: _uncordoned,
-        WORKFLOW_UNKNOWN.code: lambda: _plan(_in_workflow("operational", "oss"), WORKFLOW),
+        RECORD_READABLE.code: lambda: plan_on(due(annotations={RECORD: '{"version": 2, "uid": "x"}'})),
     }
 )
 
@@ -191,10 +133,6 @@ def _offers() -> Mapping[str, Situation]:
     }
 
 
-# The first answer of these types that is not passed is a rare one.
-_CASES = MappingProxyType({"approved": "nobody has", "anyLabel": "with its value"})
-
-
 def example(code: str) -> str:
     """What the program prints of the hold or the check, and who can end it; a fact holds nothing."""
     own = builders.ask(code, _offers()[code]).who if code in _offers() else ""
@@ -203,8 +141,8 @@ def example(code: str) -> str:
 
 
 def _said(code: str) -> str:
-    if code in _HOLDS:
-        return next(hold.reason for hold in _HOLDS[code]().holds if hold.code == code)
+    if code in _holds():
+        return next(hold.reason for hold in _holds()[code]().holds if hold.code == code)
     if code in _offers():
         return builders.ask(code, _offers()[code]).words
     for hold in _of_situations():
@@ -213,6 +151,15 @@ def _said(code: str) -> str:
     answers = [builders.ask(code, situation) for situation, _ in _tables()[code].values()]
     wanted = (Verdict.FAILED, True) if hold_kinds()[code].who else (Verdict.PASSED, False)
     return next(answer.words for answer in answers if (answer.verdict, answer.holds) == wanted)
+
+
+@cache
+def _holds() -> Mapping[str, Callable[[], NodePlan]]:
+    """Return what makes each hold that comes from no check, by its code: of the core, and of features."""
+    found = dict(_HOLDS)
+    for file in sorted((Path(__file__).parents[1] / "features").glob("*/holds.py")):
+        found |= import_module(f"tests.features.{file.parent.name}.holds").HOLDS
+    return found
 
 
 @cache
@@ -227,18 +174,6 @@ def _tables() -> Mapping[str, Mapping[str, tuple[Situation, CheckResult]]]:
 @cache
 def _of_situations() -> tuple[Hold, ...]:
     return tuple(hold for play in SITUATIONS.values() for hold in play().plan.holds)
-
-
-def example_of_type(name: str) -> str:
-    """What the program prints of a check of a workflow that does not pass, and who can change that."""
-    # A `!` stands before these, so they hold the node when they pass.
-    wanted = Verdict.PASSED if name in ("anyLabel", "notAllowed") else Verdict.FAILED
-    cases = workflow_checks.ANSWERS[name]
-    answers = {case: ask_workflow(name, seen, **keys) for case, (seen, keys, _) in cases.items()}
-    first = next(case for case, answer in answers.items() if answer.verdict is wanted)
-    words = answers[_CASES.get(name, first)].reason
-    who = who_ends(of_workflows.WORKFLOW.code, "NODE", OwnKeys(), who=CHECK_TYPES[name].who)
-    return shown((words, f"ask: {who}"), ZoneInfo("UTC"), WIDTH)
 
 
 if __name__ == "__main__":

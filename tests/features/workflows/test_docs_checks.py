@@ -15,7 +15,7 @@ from reconciler.features.workflows.check_types import CheckConfig
 from reconciler.features.workflows.checks import CHECK_TYPES
 from reconciler.features.workflows.settings import PROFILES
 from reconciler.settings.load import parse_settings
-from tests.docs.holds import example_of_type
+from tests.features.workflows.holds import example_of_type
 
 FILE = Path(__file__).parents[3] / "docs" / "checks.md"
 PAGE = FILE.read_text(encoding="utf-8")
