@@ -15,5 +15,5 @@ COMMANDS = {
     "pods": Command(SEE, "Print which pods were moved: from where, when, and why.", "pods -n shop --since 2d")
 }
 
-SYNONYMS = {"evictions": "pods -A", "evicted": "pods -A", "moved": "pods -A"}
+SYNONYMS = {"evictions": "pods -A", "evicted": "pods -A", "moved": "pods -A", "tonight": "pods -A --tonight"}
 """What people try instead, with the command that does it."""

@@ -58,6 +58,8 @@ class Telling:
         self._noted = self._asked = self._closing = self._too_many = False
         self._told: Mapping[str, Published] = {}
         self._names: Sequence[str] = ()
+        self._quiet: Mapping[str, datetime] = {}
+        """The namespaces that have nothing to be told, with the end of the first night without."""
         self._gone: frozenset[str] = frozenset()
 
     def note(self, night: Night | None) -> bool:
@@ -85,12 +87,48 @@ class Telling:
         known = [name for name in recorded_in(kept.beside) if name not in self._gone]
         # Without new pods, what has become too old stays in the ConfigMap until it is written.
         recent = kept.with_lines(MOVED_PODS, (), since)
-        self._told = _told(recent, night) if night is not None else {}
+        self._told = self._to_tell(recent, night, known) if night is not None else {}
         names = [*known, *sorted(self._told.keys() - set(known))]
         if len(names) > MOST_NAMESPACES and not self._too_many:
             log.warning("of %d namespaces, only %d are told of their pods", len(names), MOST_NAMESPACES)
         self._too_many, self._names = len(names) > MOST_NAMESPACES, names[:MOST_NAMESPACES]
         return replace(kept, beside=" ".join(sorted(self._names)))
+
+    def _to_tell(
+        self, kept: KeptLines[MovedPod], night: Night, known: Sequence[str]
+    ) -> Mapping[str, Published]:
+        """Return what each namespace is told.
+
+        Those that are `known` and have no such pods any more are told so until the night ends: a start that
+        is not known for a moment deletes nothing.
+        """
+        moved: defaultdict[str, list[MovedPod]] = defaultdict(list)
+        coming: defaultdict[str, list[ComingPod]] = defaultdict(list)
+        for pod in kept.lines:
+            moved[pod.namespace].append(pod)
+        for found in night.nodes.values():
+            for each in found or ():
+                coming[each.namespace].append(each)
+        busy = moved.keys() | coming.keys()
+        self._quiet = {name: self._quiet.get(name, night.until) for name in known if name not in busy}
+        quiet = {name for name, until in self._quiet.items() if until == night.until}
+
+        # A moment that goes on with each write would let all namespaces be written again.
+        whole = kept.whole_from.replace(minute=0, second=0, microsecond=0)
+        whole = shifted(whole, timedelta(hours=1)) if whole != kept.whole_from else whole
+        if night.until - whole > timedelta(days=3):
+            whole = shifted(whole.replace(hour=0), timedelta(days=1))
+
+        def order(pod: ComingPod) -> tuple[bool, datetime, str, str]:
+            needs = pod.answer in (Moves.BLOCKED, Moves.UNKNOWN)
+            return not needs, pod.start or EARLIEST, pod.node, pod.pod
+
+        return {
+            name: Published(
+                night.until, whole, night.zone, tuple(moved[name]), tuple(sorted(coming[name], key=order))
+            )
+            for name in busy | quiet
+        }
 
     def turn(self) -> None:
         """Write what the last `fold` has found, once it is recorded; raises LockLost."""
@@ -99,30 +137,3 @@ class Telling:
             return
         wanted = {name: to_config_map(self._told[name]) for name in self._names if name in self._told}
         self._gone = self._publisher.turn(wanted, [name for name in self._names if name not in wanted])
-
-
-def _told(kept: KeptLines[MovedPod], night: Night) -> Mapping[str, Published]:
-    """Return what each namespace is told, with pods that were moved or are to be moved."""
-    moved: defaultdict[str, list[MovedPod]] = defaultdict(list)
-    coming: defaultdict[str, list[ComingPod]] = defaultdict(list)
-    for pod in kept.lines:
-        moved[pod.namespace].append(pod)
-    for found in night.nodes.values():
-        for each in found or ():
-            coming[each.namespace].append(each)
-    # A moment that goes on with each write would let all namespaces be written again.
-    whole = kept.whole_from.replace(minute=0, second=0, microsecond=0)
-    whole = shifted(whole, timedelta(hours=1)) if whole != kept.whole_from else whole
-    if night.until - whole > timedelta(days=3):
-        whole = shifted(whole.replace(hour=0), timedelta(days=1))
-
-    def order(pod: ComingPod) -> tuple[bool, datetime, str, str]:
-        needs = pod.answer in (Moves.BLOCKED, Moves.UNKNOWN)
-        return not needs, pod.start or EARLIEST, pod.node, pod.pod
-
-    return {
-        name: Published(
-            night.until, whole, night.zone, tuple(moved[name]), tuple(sorted(coming[name], key=order))
-        )
-        for name in {*moved, *coming}
-    }

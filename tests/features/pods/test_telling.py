@@ -156,17 +156,24 @@ def test_what_is_published_no_more_is_deleted(maps: Maps) -> None:
     assert told(maps, "team") is None
 
 
-def test_what_an_earlier_process_has_published_is_deleted_once_there_is_nothing_to_tell(maps: Maps) -> None:
+def test_a_namespace_with_nothing_to_be_told_is_told_so_until_the_night_ends_also_by_another_process(
+    maps: Maps,
+) -> None:
     with keeping(maps) as keeper:
         keeper.tell(replace(NIGHT, nodes={"b": (replace(COMING, pod="old/etl"),)}))
         awaited("the namespace", lambda: told(maps, "old"), maps)
     with keeping(maps) as keeper:
+        keeper.tell(NIGHT)
+        awaited("the other one", lambda: told(maps, "team"), maps)
+        nothing = told(maps, "old")
+        assert nothing is not None
+        assert (nothing.coming, nothing.until) == ((), NIGHT.until)
 
-        def on() -> bool:
-            keeper.tell(NIGHT)
+        def next_night() -> bool:
+            keeper.tell(replace(NIGHT, until=NIGHT.until + timedelta(days=1)))
             return recorded(maps) == ("team",)
 
-        awaited("the record", on, maps)
+        awaited("the record", next_night, maps)
 
     assert told(maps, "old") is None
     assert told(maps, "team") is not None
