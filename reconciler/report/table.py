@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len
 
 from reconciler.calendar.values import format_local, time_left, with_time_left
-from reconciler.model.limits import count_of
+from reconciler.model.limits import count_of, first_of
 from reconciler.model.plan import Plan
 from reconciler.report import safe
 from reconciler.report.ahead import clock_text
@@ -18,7 +18,7 @@ from reconciler.report.columns import NodeReport
 from reconciler.report.document import Report
 from reconciler.report.lines import Line, folded, padded, short_names, with_clocks, wrapped
 from reconciler.report.moves import pod_lines
-from reconciler.report.people import alarms, obstacles_in
+from reconciler.report.people import alarms, for_all, for_any, obstacles_in
 from reconciler.report.standing import Standing, standing
 from reconciler.report.text import QUIET, is_quiet, lines_about, nothing_written, places_line, unknown_lines
 from reconciler.report.values import moment_value, outcome_lines
@@ -53,10 +53,22 @@ def as_table(report: Report, width: int | None = None) -> tuple[Line, ...]:
     if is_quiet(report):
         more += [Line(), Line(QUIET)]
     elif nodes:
-        more += [Line(), Line("`reconciler explain NODE` says what blocks a node, and what to type")]
+        more += [Line(), *map(Line, _offers(nodes))]
+        more += [Line("`reconciler explain NODE` says what blocks a node, and what to type")]
     failed = outcome_lines(report.outcomes)
     more += [Line(), *(Line(text, alarm=True) for text in failed)] if failed else []
     return (*shown, *_written(more, plan, width))
+
+
+def _offers(nodes: Iterable[NodeReport]) -> Iterator[str]:
+    """Yield each command that lets drains of missed nodes begin, with these nodes."""
+    offered: dict[str, list[str]] = {}
+    for node in nodes:
+        for command in node.plan.schedule.remedies if node.plan.schedule is not None else ():
+            offered.setdefault(for_any(node.name, command), []).append(node.name)
+    for command, names in offered.items():
+        whose = "its drain" if len(names) == 1 else f"the drain of {first_of(names)}"
+        yield f"`{for_all(names, command)}` lets {whose} begin"
 
 
 def _written(lines: Sequence[Line], plan: Plan, width: int | None) -> Iterator[Line]:

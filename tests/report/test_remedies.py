@@ -16,6 +16,7 @@ from reconciler.report.document import to_report
 from reconciler.report.explain import obstacles
 from reconciler.report.moves import move_of
 from reconciler.report.people import people
+from reconciler.report.table import as_table
 from reconciler.report.text import as_text
 from reconciler.report.values import plain
 from reconciler.run import PARTS
@@ -90,6 +91,22 @@ def test_each_text_about_the_miss_has_the_command(crane: None) -> None:
     assert plain(a.schedule)["remedies"] == [COMMAND]
     moves = move_of(pod, a, PodVerdict(pod.key, pod.uid, "evict"), None)
     assert (moves.answer, moves.who) == (Moves.BLOCKED, f"whoever is on call: `{COMMAND}`")
+
+
+def test_the_table_names_each_command_once_with_its_nodes(crane: None) -> None:
+    told = reported(signal(Kind.REDEPLOY, not_before=NOW + minutes(60)))
+    closed = builders.settings("budget: {maxUnavailable: 0}")
+    one = planned(snapshot(node(), node("b"), readings={"a": told}), closed)
+    both = planned(snapshot(node(), node("b"), readings={"a": told, "b": told}), closed)
+
+    assert f"`{COMMAND}` lets its drain begin" in _table(one)
+    assert [line for line in _table(both) if "lift" in line] == [
+        "`kubectl crane lift NODE` lets the drain of a, b begin"
+    ]
+
+
+def _table(plan: Plan) -> list[str]:
+    return [line.text for line in as_table(to_report(plan, rehearsed=True))]
 
 
 def test_the_warning_event_has_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
