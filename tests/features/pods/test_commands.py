@@ -54,12 +54,17 @@ def test_a_file_says_which_pods_of_a_namespace_were_moved(
     assert "no pod of other was moved since" in printed(capsys, "-n", "other", "--history", str(path))
 
 
+@pytest.mark.parametrize(
+    "line",
+    ['{"event": "evicted", "pod": 7}', '{"event": "evicted", "pod": %s' % ("[" * 60_000)],
+    ids=["another type", "without an end"],
+)
 def test_a_line_that_cannot_be_read_is_counted_and_the_others_count(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "history.jsonl"
     write(path, moved("web", datetime.now(UTC)))
-    path.write_text(f'{path.read_text()}{{"event": "evicted", "pod": 7}}\n', encoding="utf-8")
+    path.write_text(f"{path.read_text()}{line}\n", encoding="utf-8")
 
     assert main(["pods", "--history", str(path)]) == 1
     said = capsys.readouterr()
