@@ -53,7 +53,10 @@ class _Keeping(Companion):
         if leading.settings is None or not leading.goes_on:
             return ()
         settings, night = leading.settings(), None
-        if settings.mode is not Mode.OBSERVE and PODS.of(settings).publish:
+        if settings.mode is Mode.OBSERVE:
+            # Nothing is written in this mode, so nothing is deleted either.
+            return ()
+        if PODS.of(settings).publish:
             from reconciler.features.pods.coming import Foreseen, end_of_night
             from reconciler.features.pods.feature import FEATURE
             from reconciler.features.pods.telling import Night

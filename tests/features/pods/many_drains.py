@@ -11,6 +11,7 @@ from reconciler.features.pods.process import PROCESS
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.model.drains import DrainOrder, Eviction, Refused
 from reconciler.model.pod import Owner, Pod
+from reconciler.model.ports import Notification
 from reconciler.model.snapshot import Self
 from tests.features.pods.maps import Maps
 from tests.support import builders
@@ -65,3 +66,11 @@ def evictions(drains: int, pods: int) -> Iterator[tuple[DrainOrder, Eviction]]:
             name = f"web-{number}-7d4b9c5f-{drain:05}"
             pod = Pod(f"team-{drain % 50}", name, f"uid-{number}-{drain}", node, owner=owner)
             yield order, Eviction(pod, refused=(Refused(f"PDB {pod.namespace}/web", 2),))
+
+
+class Silent:
+    """A notifier that sends nothing."""
+
+    def notify(self, notification: Notification) -> bool:
+        """See the port."""
+        return True
