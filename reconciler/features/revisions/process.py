@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 AGAIN = 60.0
 """Seconds until a revision that could not be written is tried again."""
 
+LOOKS_AGAIN = 600.0
+"""Seconds until it is seen whether a revision is still there: somebody may have deleted or changed it."""
+
 ENDS_WITHIN = 2.0
 """Seconds for which the end of a process waits for a write that runs."""
 
@@ -35,11 +38,14 @@ class _Keeping(Companion):
         self._kept = ""
         """The hash of the settings whose revision was written."""
         self._managed: int | None = None
-        self._due = 0.0
+        self._due = self._looks = 0.0
         self._thread: Thread | None = None
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
-        """Begin to write a revision if the pass has used other settings than the last one."""
+        """Begin to write a revision if the pass has used other settings than the last one.
+
+        From time to time it is seen whether the revision is still there.
+        """
         from reconciler.features.revisions.keeping import Used
         from reconciler.features.revisions.settings import REVISIONS
         from reconciler.model.errors import NoThread
@@ -48,13 +54,13 @@ class _Keeping(Companion):
         settings = self._leading.settings() if self._leading.settings is not None else None
         if settings is None or settings.version is None or not REVISIONS.of(settings).keep:
             return ()
-        if settings.version.hash == self._kept:
+        known = settings.version.hash == self._kept
+        if known:
             self._managed = plan.managed
+        runs, now = self._thread is not None and self._thread.is_alive(), time.monotonic()
+        if runs or now < (self._looks if known else self._due):
             return ()
-        runs = self._thread is not None and self._thread.is_alive()
-        if runs or time.monotonic() < self._due:
-            return ()
-        self._due = time.monotonic() + AGAIN
+        self._due, self._looks = now + AGAIN, now + LOOKS_AGAIN
         used = Used(settings, plan.now, plan.managed, self._managed)
         # Without a thread, a later pass tries again.
         with suppress(NoThread):
