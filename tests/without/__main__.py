@@ -2,9 +2,10 @@
 
     python -m tests.without [NAME ...]
 
-With a plugin go its folder or file, its tests, its pages in docs and its name in the list. The types of the
-program and of the core's tests, the import contracts, these tests and a day of the simulation must then pass,
-and no more of the plugin may be left than `teeth.py` knows. After each plugin alone, all are deleted at once.
+With a plugin go its folder or file, its tests, its pages in docs with the links to them, and its name in the
+list. The types of the program and of the core's tests, the import contracts, these tests and a day of the
+simulation must then pass, and no more of the plugin may be left than `teeth.py` knows. After each plugin
+alone, all are deleted at once.
 It exits with 1 if something breaks or bites.
 """
 
@@ -100,6 +101,7 @@ def without(
     for plugin in deleted:
         delete(plugin, copy)
     _write_docs(copy)
+    unlink(copy)
     try:
         left = left_of([str(plugin) for plugin in deleted], ROOT, copy)
         if not checks:
@@ -154,6 +156,22 @@ def delete(plugin: Plugin, root: Path) -> None:
     listed = _list(root, plugin.room)
     text = listed.read_text(encoding="utf-8")
     listed.write_text(re.sub(rf'"{plugin.name}"(, |,\n    |,)?', "", text), encoding="utf-8")
+
+
+_LINK = re.compile(r"\[((?:[^][]|\[[^][]*\])*)\]\(([\w./-]+\.md)(?:#[\w-]*)?\)")
+
+
+def unlink(root: Path) -> None:
+    """Leave the words of each link in the docs that leads to no page any more, without the link.
+
+    So a page may name any other one, and nobody has to know which of them a plugin brings.
+    """
+    for page in (*root.glob("*.md"), *root.glob("docs/**/*.md")):
+
+        def plain(link: re.Match[str], page: Path = page) -> str:
+            return link[0] if (page.parent / link[2]).is_file() else link[1]
+
+        page.write_text(_LINK.sub(plain, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _write_docs(root: Path) -> None:

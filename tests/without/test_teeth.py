@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.without import teeth
-from tests.without.__main__ import ROOT
+from tests.without.__main__ import ROOT, unlink
 from tests.without.teeth import Left, bites, left_of, lowered, settings_keys
 from tests.without.words import WORDS, Words
 
@@ -79,3 +79,17 @@ def test_what_belongs_to_a_plugin_is_there(name: str) -> None:
     )
 
     assert [place for place in places if not (ROOT / place).is_file()] == []
+
+
+def test_links_to_pages_that_are_gone_leave_their_words(tmp_path: Path) -> None:
+    (tmp_path / "docs/runbooks").mkdir(parents=True)
+    install = "See [`hooks[]`](hooks.md#a-job), [this](install.md#a) and [c](b/c.md).\n"
+    (tmp_path / "docs/install.md").write_text(install)
+    (tmp_path / "docs/runbooks/Late.md").write_text("[A hook](../hooks.md) or [this](../install.md)\n")
+    (tmp_path / "README.md").write_text("[hooks](docs/hooks.md), [install](docs/install.md)\n")
+
+    unlink(tmp_path)
+
+    assert (tmp_path / "docs/install.md").read_text() == "See `hooks[]`, [this](install.md#a) and c.\n"
+    assert (tmp_path / "docs/runbooks/Late.md").read_text() == "A hook or [this](../install.md)\n"
+    assert (tmp_path / "README.md").read_text() == "hooks, [install](docs/install.md)\n"
