@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -9,13 +10,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from reconciler.model import limits
 from reconciler.model.clocks import OwnTimes
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.pod import Pod
 from reconciler.model.selector import EVERYTHING, LabelSelector
-from reconciler.model.values import Written, replace
+from reconciler.model.values import Name, Written, replace
 
 MOST_NAMES = 5
 """Pods that stay on a node, by name: in a record, and in the sentence about them."""
@@ -424,12 +426,46 @@ class SlotUse(Struct, frozen=True):
     counts_from: datetime | None = None
 
 
+MOST_HOLDING = 10
+"""PodDisruptionBudgets of one case whose time is kept, those that held it longest."""
+
+
+class HeldBy(Struct, frozen=True):
+    """For how many seconds a PodDisruptionBudget (`namespace/name`) has refused evictions of a drain."""
+
+    budget: Name
+    seconds: Annotated[int, Meta(ge=0, le=100 * limits.COUNT)]
+
+    @staticmethod
+    def together(*held: HeldBy) -> tuple[HeldBy, ...]:
+        """Return the time of each budget in all, the longest first, of those that held longest."""
+        total: Counter[str] = Counter()
+        for one in held:
+            total[one.budget] += one.seconds
+        longest = sorted(total.items(), key=lambda one: (-one[1], one[0]))[:MOST_HOLDING]
+        return tuple(HeldBy(budget, seconds) for budget, seconds in longest if seconds)
+
+
+class Spell(Struct, frozen=True):
+    """How long a budget has refused evictions of a drain `before`, and since when it does now, if it does."""
+
+    budget: str
+    before: timedelta
+    since: datetime | None = None
+
+    def until(self, now: datetime) -> HeldBy:
+        """Return for how long it has held the drain at a moment (aware)."""
+        length = self.before if self.since is None else self.before + max(now - self.since, timedelta())
+        return HeldBy(self.budget, int(length.total_seconds()))
+
+
 class DrainProgress(Struct, frozen=True):
     """The progress of one node's drain, as the drainer sees it.
 
     `escalations` are the stages that were taken, a sentence each. `returned` are the UIDs of the pods
     that came back to the node and stay; they are in `kept`, too. `coming` are the namespaces from which new
     pods keep coming, which stay. `seen` is what the record has to keep. `since` is that of the order.
+    `spells` are those of the budgets that have refused its evictions.
     """
 
     node: str
@@ -449,6 +485,7 @@ class DrainProgress(Struct, frozen=True):
     returned: frozenset[str] = frozenset()
     coming: tuple[Coming, ...] = ()
     seen: Seen = Seen()
+    spells: tuple[Spell, ...] = ()
 
     def goes_on(self, uid: str) -> bool:
         """Whether this is a drain of the node with that UID that has not ended."""

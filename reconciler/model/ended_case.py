@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from reconciler.model import limits
 from reconciler.model.case_outcome import ENDS, CaseOutcome, CaseResult, outcome_at_end
+from reconciler.model.drains import DrainProgress, HeldBy
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions, case_person
 from reconciler.model.plan import NodePlan
@@ -53,7 +54,8 @@ class EndedCase(Struct, frozen=True):
     `kind` is the most disruptive kind of its events, or the type of a condition, empty if it had no event.
     `pods_moved` are the pods that left in its drains. `pods_left` are those that a drain kept, and for a
     missed node those that the platform met. Both are None if they are not known. `why` is a sentence.
-    `people` are those who held, deferred, permitted or began the drain.
+    `people` are those who held, deferred, permitted or began the drain. `held_by` are the budgets that have
+    refused its evictions, the longest first, as far as processes have seen it to the end.
     """
 
     place: Flat[CasePlace]
@@ -65,6 +67,7 @@ class EndedCase(Struct, frozen=True):
     pods_moved: int | None = None
     pods_left: int | None = None
     people: Written[tuple[CasePerson, ...]] = ()
+    held_by: Written[tuple[HeldBy, ...]] = ()
 
     @property
     def identity(self) -> tuple[str, datetime]:
@@ -94,6 +97,7 @@ def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> Ended
         pods_moved=case.facts.moved,
         pods_left=_left(case, outcome),
         people=tuple(_people(plan.status.instructions, case.facts.begun)),
+        held_by=held_by(case, plan.draining.progress, now) if lost else case.facts.held_by,
     )
 
 
@@ -103,6 +107,16 @@ def case_start(case: CaseRecord) -> datetime | None:
     first = (facts.announced, facts.deadline_passed, facts.drain_began, case.since)
     known = (*first, *(start.at for start in facts.starts))
     return min((moment for moment in known if moment is not None), default=None)
+
+
+def held_by(case: CaseRecord, drained: DrainProgress | None, now: datetime) -> tuple[HeldBy, ...]:
+    """Return the time of the budgets that held a case, with the attempt that is not counted yet."""
+    drain = case.drain
+    # The drainer shows an earlier attempt until the next one begins.
+    if drained is None or drain is None or drain.done is not None or drained.since != drain.since:
+        return case.facts.held_by
+    ended = drained.finished or now
+    return HeldBy.together(*case.facts.held_by, *(spell.until(ended) for spell in drained.spells))
 
 
 def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:

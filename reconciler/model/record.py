@@ -22,7 +22,7 @@ from msgspec import Meta, Struct, field, structs
 
 from reconciler.model import limits
 from reconciler.model.clocks import OwnTimes
-from reconciler.model.drains import KeptPods, Seen
+from reconciler.model.drains import HeldBy, KeptPods, Seen
 from reconciler.model.errors import RecordUnreadable
 from reconciler.model.event import Kind, MaintenanceEvent, Signal
 from reconciler.model.keys import OwnKeys, keys_of
@@ -258,7 +258,7 @@ class CaseFacts(Struct, frozen=True):
     changed before the drain, `drain_began` when its first drain began (UTC). `moved` is how many pods its
     drains moved. Each of them is None if it is not known. `will_be_missed` is the forecast that holds now, or
     the last one of which people were warned. `begun` is the person who began the first drain, None if the
-    plan did.
+    plan did. `held_by` are the budgets that have refused evictions in attempts that have ended.
     """
 
     starts: tuple[PlatformStart, ...] = ()
@@ -270,6 +270,7 @@ class CaseFacts(Struct, frozen=True):
     moved: int | None = None
     will_be_missed: Forecast | None = None
     begun: CasePerson | None = None
+    held_by: tuple[HeldBy, ...] = ()
 
     @property
     def any(self) -> bool:

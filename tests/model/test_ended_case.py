@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.runtime.log_line import LogEvent, log_line
 from reconciler.model.case_outcome import ENDS, CaseResult
+from reconciler.model.drains import MOST_HOLDING, HeldBy
 from reconciler.model.ended_case import EVENT, CasePlace, CaseTimes, EndedCase, from_fields, to_fields
 from reconciler.model.record import CasePerson
 from reconciler.model.values import replace
@@ -35,6 +36,7 @@ _cases = st.builds(
     people=st.lists(st.builds(CasePerson, _names, _names, _names, st.booleans(), _maybe), max_size=3).map(
         tuple
     ),
+    held_by=st.lists(st.builds(HeldBy, _names, st.integers(0, 10**8)), max_size=3).map(tuple),
 )
 
 
@@ -54,6 +56,14 @@ def test_what_is_not_known_is_null() -> None:
 
     assert {fields[key] for key in (*moments, "kind", "podsMoved", "podsLeft")} == {None}
     assert from_fields({key: value for key, value in fields.items() if value is not None}) == bare
+
+
+def test_of_very_many_budgets_those_count_that_held_longest() -> None:
+    many = [HeldBy(f"shop/b{number}", number) for number in range(500)]
+    together = HeldBy.together(*many, HeldBy("shop/b1", 10_000))
+
+    assert together[:2] == (HeldBy("shop/b1", 10_001), HeldBy("shop/b499", 499))
+    assert len(together) == MOST_HOLDING
 
 
 def test_the_people_of_an_earlier_version_are_sentences() -> None:

@@ -25,6 +25,7 @@ from reconciler.drain.drainer.parts import (
     Alarm,
     CordonReads,
     Former,
+    Holding,
     Needs,
     PodsOnNode,
     Requests,
@@ -111,6 +112,7 @@ class NodeDrain(Struct):
     needs: Needs = field(default_factory=Needs)
     requests: Requests = field(default_factory=Requests)
     alarm: Alarm = field(default_factory=Alarm)
+    holding: Holding = field(default_factory=Holding)
 
     def __post_init__(self) -> None:
         """Go on from what earlier processes have seen of the attempt."""
@@ -158,6 +160,7 @@ class NodeDrain(Struct):
         self.former.had = frozenset(former.pods.had)
         self.former.evicted = former.former.evicted | former.requests.evicted
         self.former.drained = former.finished if former.phase is Phase.DRAINED else None
+        self.holding = former.holding
 
     # Events.
 
@@ -291,6 +294,7 @@ class NodeDrain(Struct):
             again = phase is Phase.DRAINED and self.pods.had == self.former.had
             finished = (self.former.drained or now) if again else now
             self.phase, self.finished, self.error = phase, finished, error
+            self.holding.note(frozenset(), now)
             self.alarm.wake = None
 
     def _readable(self) -> None:
@@ -367,6 +371,7 @@ class NodeDrain(Struct):
             returned=frozenset(uid for uid in self.pods.returns.left if uid in self.pods.tracked),
             coming=self.pods.returns.coming,
             seen=self._seen if self.running else Seen(),
+            spells=self.holding.spells,
         )
 
     def _slot_use(self) -> SlotUse:
@@ -389,6 +394,8 @@ class NodeDrain(Struct):
         """
         remaining = [tracked for tracked in self.pods.tracked.values() if tracked.remains]
         first = [tracked for tracked in remaining if not tracked.late]
+        queued = (tracked for tracked in remaining if tracked.stage is Stage.QUEUED)
+        self.holding.note({tracked.budget for tracked in queued if tracked.budget}, now)
         self.slot.blocked_at = self._late_at(first)
         leaves = self.slot.blocked_at is not None and not self.alarm.due(self.slot.blocked_at, now)
         goes_on = leaves or self._begins or (not remaining and not self.error)

@@ -7,7 +7,7 @@ waits for, the requests that are under way, and when it is looked at again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from operator import attrgetter
@@ -15,7 +15,7 @@ from operator import attrgetter
 from msgspec import Struct, field
 
 from reconciler.drain.filters import NO_KEY, Action, PodDeleteStatus, QueueKey, queue_key
-from reconciler.model.drains import MOST_RETURNS, MOST_SEEN, CameBack, Coming, Refused, coming
+from reconciler.model.drains import MOST_RETURNS, MOST_SEEN, CameBack, Coming, Refused, Spell, coming
 from reconciler.model.pod import Pod
 from reconciler.model.values import replace
 
@@ -368,6 +368,28 @@ class Former(Struct):
     had: frozenset[str] = frozenset()
     evicted: frozenset[str] = frozenset()
     drained: datetime | None = None
+
+
+class Holding(Struct):
+    """Which budgets refuse evictions, and for how long they have: `before` in spells that are over."""
+
+    before: dict[str, timedelta] = field(default_factory=dict)
+    since: dict[str, datetime] = field(default_factory=dict)
+
+    def note(self, budgets: Set[str], now: datetime) -> None:
+        """Note that these refuse evictions now, and no others."""
+        for budget in self.since.keys() - budgets:
+            spell = max(now - self.since.pop(budget), timedelta())
+            self.before[budget] = self.before.get(budget, timedelta()) + spell
+        for budget in budgets:
+            # The clock may go back.
+            self.since[budget] = min(self.since.get(budget, now), now)
+
+    @property
+    def spells(self) -> tuple[Spell, ...]:
+        """Those of each budget, sorted."""
+        names = sorted({*self.before, *self.since})
+        return tuple(Spell(name, self.before.get(name, timedelta()), self.since.get(name)) for name in names)
 
 
 class Needs(Struct):

@@ -17,9 +17,13 @@ from jobs.runtime.environment import Target
 from jobs.runtime.output import echo, echo_document, print_text
 from jobs.runtime.process import Viewed, options_of_features, view_of
 from jobs.runtime.settings_source import SettingsSource
+from reconciler.features.history.budgets import as_csv as budgets_as_csv
+from reconciler.features.history.budgets import as_text as budgets_as_text
+from reconciler.features.history.budgets import as_values, budget_times
 from reconciler.features.history.lines import Read, of_cluster, of_files
 from reconciler.features.history.summary import as_text, summed_up
 from reconciler.features.history.tables import (
+    budget_document,
     case_document,
     cases_as_csv,
     cases_as_text,
@@ -40,6 +44,7 @@ _TOO_MANY = f"more than {MOST_CASES} cases are too many to sum up at once; name 
 @click.argument("files", metavar="[FILE]…", nargs=-1, type=click.Path(allow_dash=True, path_type=Path))
 @click.option("--cases", "each", is_flag=True, help="A row for each case, instead of their sum.")
 @click.option("--audit", is_flag=True, help="A row for each thing that a person did.")
+@click.option("--budgets", is_flag=True, help="A row for each PodDisruptionBudget that held a drain.")
 @click.option("--node", metavar="NODE", help="Only of this node; the end of its name is enough.")
 @click.option("--since", type=options.DURATION, help="Only what happened in this time, such as 30d.")
 @options_of_features("history")
@@ -50,6 +55,7 @@ def history(
     files: tuple[Path, ...],
     each: bool,
     audit: bool,
+    budgets: bool,
     node: str | None,
     since: timedelta | None,
     given: Mapping[str, Any],
@@ -63,15 +69,18 @@ def history(
     stdin. A line of a file that can't be read is named on stderr, and the others count. At most 100,000 cases
     are summed up, and a line has at most 64 KiB. `-o csv` is for tables, such as that of --cases.
     """
+    tables = sum((each, audit, budgets))
     view = view_of(given)
     if view is not None:
-        if each or audit:
-            raise click.UsageError("--cases and --audit are views of their own; leave them out")
+        if tables:
+            raise click.UsageError("--cases, --audit and --budgets are views of their own; leave them out")
         return view(Viewed(files, node, since, output, target, config))
-    if each and audit:
-        raise click.UsageError("--cases and --audit are two tables; leave one of them out")
-    if output == "csv" and not (each or audit):
-        raise click.UsageError("-o csv is for tables; add --cases or --audit")
+    if tables > 1:
+        raise click.UsageError(
+            "--cases, --audit and --budgets are tables of their own; leave all but one out"
+        )
+    if output == "csv" and not tables:
+        raise click.UsageError("-o csv is for tables; add --cases, --audit or --budgets")
     now = datetime.now(UTC)
     begin = shifted(now, -since) if since is not None else None
     read = of_files(files, begin, _TOO_MANY) if files else of_cluster(target, begin)
@@ -91,10 +100,15 @@ def history(
     document, text = {**summary.document, **read.document}, partial(as_text, summary)
     if audit:
         document, text = deed_document(summary, deeds, node, read.document), partial(deeds_as_text, deeds)
+    elif budgets:
+        held = budget_times(summary.cases)
+        document = budget_document(summary, as_values(held), node, read.document)
+        text = partial(budgets_as_text, held)
     elif each:
         document, text = case_document(summary, node, read.document), partial(cases_as_text, summary)
     if output == "csv":
-        print_text(deeds_as_csv(deeds) if audit else cases_as_csv(summary), nl=False)
+        cases_in_csv = budgets_as_csv(budget_times(summary.cases)) if budgets else cases_as_csv(summary)
+        print_text(deeds_as_csv(deeds) if audit else cases_in_csv, nl=False)
     else:
         echo_document(document, output, text)
     return BROKEN if read.counts["broken"] else 0

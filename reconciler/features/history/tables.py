@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from reconciler import __version__
@@ -41,6 +42,16 @@ def _pods(case: EndedCase) -> str:
     return "" if case.pods_moved is None and case.pods_left is None else f"{moved} ({left})"
 
 
+def _held(case: EndedCase) -> list[str]:
+    """Return `shop/ledger held 1m46s` for each budget."""
+    return [f"{held.budget} held {format_duration(timedelta(seconds=held.seconds))}" for held in case.held_by]
+
+
+def _of_case(case: EndedCase) -> str:
+    why = "" if case.outcome.good else case.why
+    return safe.line("; ".join(filter(None, (why, *_held(case)))))
+
+
 CASES: Table[EndedCase] = Table(
     (
         ("ended (UTC)", lambda case: minute(case.times.ended)),
@@ -53,8 +64,8 @@ CASES: Table[EndedCase] = Table(
         ("pods (left)", _pods),
     ),
     3,
-    lambda case: "" if case.outcome.good else case.why,
-    to_fields,
+    _of_case,
+    lambda case: {**to_fields(case), "heldBy": [{"words": words} for words in _held(case)]},
 )
 
 
@@ -95,9 +106,27 @@ _DEED_KEYS = (
 
 _CASE_KEYS = (
     *("ended", "node", "outcome", "inTime", "kind", "pool", "zone", "cluster", "notBefore", "announced"),
-    *("planned", "started", "drained", "gone", "uncordoned", "podsMoved", "podsLeft", "why", "people"),
+    *(
+        "planned",
+        "started",
+        "drained",
+        "gone",
+        "uncordoned",
+        "podsMoved",
+        "podsLeft",
+        "heldBy",
+        "why",
+        "people",
+    ),
     *("sources", "uid", "caseStart"),
 )
+
+
+def budget_document(
+    summary: Summary, budgets: list[Mapping[str, Any]], node: str | None, source: Document
+) -> Document:
+    """Return the budgets that held drains as plain values."""
+    return {**_head(summary, node, source), "budgets": budgets, **summary.read}
 
 
 def case_document(summary: Summary, node: str | None, source: Document) -> Document:

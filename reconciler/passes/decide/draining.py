@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from reconciler.calendar.values import format_duration
 from reconciler.drain.filters import Survey
 from reconciler.model.drains import VOLUMES_AWAITED, DrainOrder, DrainProgress, KeptPods, Phase, Seen
-from reconciler.model.ended_case import case_start
+from reconciler.model.ended_case import case_start, held_by
 from reconciler.model.event import Answer
 from reconciler.model.holds import DRAIN_BLOCKED, DRAIN_SLOT, END_REPORTED, NAMESPACES_READABLE, PODS_READABLE
 from reconciler.model.limits import count_of
 from reconciler.model.node import AUTOSCALER_TAINT, Node
 from reconciler.model.plan import Hold, Notice, NoticeType
-from reconciler.model.record import CaseRecord, DrainRecord, KnownEvent, State
+from reconciler.model.record import CaseFacts, CaseRecord, DrainRecord, KnownEvent, State
 from reconciler.model.values import replace
 from reconciler.passes.decide.facts import coming_to, pods_left, with_returns
 from reconciler.passes.decision import CaseDecision
@@ -82,8 +82,8 @@ def follow_drain(
         after, notices = followed(read, drain, pods if kept_back is None else None, drained, timeout, context)
         if after.done is not None:
             after = replace(after, done=_ended_at(decision.record, drained, context))
-            moved = replace(decision.record.facts, moved=_moved(decision.record, drained, context))
-            decision.record = replace(decision.record, drain=after, facts=moved)
+            facts = _counted(decision.record, drained, context)
+            decision.record = replace(decision.record, drain=after, facts=facts)
             decision.notices = notices
             order = held = None
         elif kept_back is None and node.case.drain == drain and waited_since is not None:
@@ -96,8 +96,8 @@ def follow_drain(
             decision.record = replace(decision.record, drain=begun, facts=facts)
             order = _order(node, decision, drained, context)
         elif after.attempt != drain.attempt:
-            moved = replace(decision.record.facts, moved=_moved(decision.record, drained, context))
-            decision.record = replace(decision.record, drain=after, facts=moved)
+            facts = _counted(decision.record, drained, context)
+            decision.record = replace(decision.record, drain=after, facts=facts)
             order = replace(order, since=after.since, seen=after.seen)
             blockers = drained.blockers[:3] if drained is not None else ()
             blocked = "; ".join(f"{blocker.pod} {blocker.because}" for blocker in blockers)
@@ -243,6 +243,14 @@ def followed(
     if after.done is not None:
         notices = (*notices, Notice(DRAINED, after.kept.words(node.name)))
     return after, notices
+
+
+def _counted(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> CaseFacts:
+    """Return the facts of a case at the end of an attempt: the pods that moved, and the budgets that held."""
+    # An attempt that goes on in the next one is counted with that.
+    over = drained if drained is not None and drained.finished is not None else None
+    held = held_by(record, over, context.now)
+    return replace(record.facts, moved=_moved(record, drained, context), held_by=held)
 
 
 def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> int | None:

@@ -16,6 +16,7 @@ from reconciler.drain.prospect import whose
 from reconciler.model import limits
 from reconciler.model.case_outcome import counted, struck_by, unbegun
 from reconciler.model.drains import Blocker, Comebacks, Coming, DrainOptions, DrainProgress, WaitLimit, coming
+from reconciler.model.ended_case import held_by
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Notice, NoticeType
@@ -235,7 +236,8 @@ def tell(decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
         decision.pending = (*pending, *fresh)
         if before.goes_on or before.facts.any:
             quiet = before.quiet_since or (context.second if over else None)
-            decision.ended = replace(before, quiet_since=quiet)
+            budgets = held_by(before, context.snapshot.drains.get(node.name), context.now)
+            decision.ended = replace(before, quiet_since=quiet, facts=replace(before.facts, held_by=budgets))
         return
     decision.record, decision.pending = case, tuple(pending)
     decision.news = tuple(fresh)

@@ -19,6 +19,7 @@ from reconciler.drain.drainer.messages import (
     WatchPods,
     WriteDone,
 )
+from reconciler.drain.drainer.parts import Holding
 from reconciler.drain.drainer.requests import (
     EvictionRefusal,
     RefusalMeaning,
@@ -26,7 +27,7 @@ from reconciler.drain.drainer.requests import (
     refusal_reason,
     throttles,
 )
-from reconciler.model.drains import MOST_REFUSERS, DrainOrder, Escalation, Phase, Refused
+from reconciler.model.drains import MOST_REFUSERS, DrainOrder, Escalation, Phase, Refused, Spell
 from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, TooManyRequests, error_for
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Listed
@@ -409,6 +410,30 @@ def test_an_eviction_says_how_often_what_has_refused_it_before(pods: int) -> Non
     assert len(last) == pods
     assert {refused.by for one in last.values() for refused in one} == {"PDB shop/web"}
     assert all(len(one) == 1 for one in last.values())
+
+
+def test_a_drain_says_how_long_each_budget_has_held_it() -> None:
+    scene = Scene("a")
+    scene.deployment("web", "a", 2, allowed=0)
+    scene.deployment("free", "a", 2, allowed=2)
+    drive = Drive(scene).start("a")
+    drive.at(60, lambda: scene.change_budget("shop/web", max_unavailable=2))
+    done = drive.run(300)["a"]
+    (spell,) = done.spells
+
+    assert done.phase is Phase.DRAINED
+    assert (spell.budget, spell.since) == ("shop/web", None)
+    # It ends when the evictions are accepted.
+    assert 58 <= spell.before.total_seconds() <= 62
+
+
+def test_a_clock_that_goes_back_makes_no_spell_longer() -> None:
+    holding = Holding()
+    holding.note({"shop/web"}, START)
+    holding.note({"shop/web"}, START - timedelta(hours=1))
+    holding.note(set(), START - timedelta(minutes=50))
+
+    assert holding.spells == (Spell("shop/web", timedelta(minutes=10)),)
 
 
 def test_a_denial_counts_for_its_webhook_and_refusers_of_one_pod_are_few() -> None:

@@ -75,4 +75,4 @@ def test_a_file_or_a_log_says_what_people_did_each_thing_once(
 
 def test_two_tables_at_once_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "x", "--audit", "--cases"]) == 2
-    assert "leave one of them out" in capsys.readouterr().err
+    assert "leave all but one out" in capsys.readouterr().err

@@ -17,7 +17,9 @@ from reconciler.model.instructions import PersonHold, Word, hold_text
 from reconciler.model.node import Node
 from reconciler.model.pod import Pod
 from reconciler.model.record import CasePerson
+from reconciler.model.selector import EVERYTHING
 from reconciler.simulation.api import Call, ProcessKilled
+from reconciler.simulation.workloads import BudgetSpec
 from tests.laws.histories import History
 from tests.support import builders
 from tests.support.builders import IMDS, NOW, REQUEST, minutes, node, pod, published
@@ -79,6 +81,24 @@ def play(scene: History, *steps: str | None, wait: float = 2, passes: int = 4) -
         for _ in range(passes):
             scene.look()
             scene.wait(minutes(wait))
+
+
+@pytest.mark.parametrize("over", [True, False], ids=["drained", "missed"])
+def test_a_case_is_kept_with_the_time_for_which_each_budget_held_it(over: bool) -> None:
+    scene, kept = history()
+    spec = BudgetSpec("shop", "ledger", EVERYTHING, max_unavailable=0)
+    scene.cluster.add_budget(spec)
+    play(scene, imds())
+    if over:
+        scene.cluster.drop_budget(spec.key)
+        play(scene, imds())
+    play(scene, imds("Started"), NOTHING, passes=8)
+    (held,) = kept.case.held_by
+
+    assert kept.case.outcome is (CaseResult.DRAINED if over else CaseResult.MISSED)
+    assert held.budget == "shop/ledger"
+    # The fourth pass comes 6 minutes after the first. Of the other one, the drain goes on to the end.
+    assert held.seconds == (8 * 60 if over else 24 * 60)
 
 
 def test_a_case_is_kept_with_all_of_its_facts() -> None:
