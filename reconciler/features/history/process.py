@@ -55,7 +55,7 @@ class _Keeping(Companion):
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
         """Note what people say of nodes."""
-        from reconciler.features.history.standing import Look
+        from reconciler.features.history.remembered import Look
 
         self._made().saw(Look.of(plan))
         return ()

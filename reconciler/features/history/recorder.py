@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jobs.runtime.line_keeper import Keeper
 from reconciler.features.history.kept import HISTORY, HistoryLine
-from reconciler.features.history.standing import Look, Standing
+from reconciler.features.history.remembered import Look, Remembered
 from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.sayings import Deed
@@ -38,7 +38,7 @@ class Recorder:
         self._keep, self._tell = keep, tell
         self._last: Look | None = None
         self._fresh: tuple[Deed, ...] = ()
-        self._apart: Standing | None = None
+        self._apart: Remembered | None = None
         self._keeper: Keeper[HistoryLine, HistoryLine | Look] = Keeper(
             place, now, keep, self._fold, written=self._written, every=every
         )
@@ -54,7 +54,7 @@ class Recorder:
             return
         # Who was there first said it before this process, and another one has told of it.
         before = self._apart
-        self._apart, deeds = (before or Standing()).after(look)
+        self._apart, deeds = (before or Remembered()).after(look)
         for deed in deeds if before is not None else ():
             self._tell(deed)
 
@@ -70,23 +70,23 @@ class Recorder:
         self._keeper.close()
 
     def _fold(self, kept: Kept, items: Sequence[HistoryLine | Look], since: datetime) -> Kept:
-        before = standing = Standing.read(kept.beside)
+        before = state = Remembered.read(kept.beside)
         deeds = [line for line in kept.lines if isinstance(line, Deed)]
         known = len(deeds)
         cases: list[EndedCase] = []
         for item in items:
             if isinstance(item, Look):
-                standing, more = standing.after(item, deeds)
+                state, more = state.after(item, deeds)
                 deeds += more
             elif isinstance(item, Deed):
                 deeds.append(item)
             else:
                 cases.append(item)
         self._fresh = tuple(deeds[known:])
-        if standing == before and not cases and not self._fresh:
+        if state == before and not cases and not self._fresh:
             return kept
         folded = kept.with_lines(HISTORY, (*cases, *self._fresh), since)
-        return replace(folded, beside=standing.text)
+        return replace(folded, beside=state.text)
 
     def _written(self) -> None:
         fresh, self._fresh = self._fresh, ()

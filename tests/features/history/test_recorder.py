@@ -10,7 +10,7 @@ import pytest
 from jobs.runtime.line_keeper import Keeper
 from reconciler.features.history.kept import HISTORY, HistoryLine
 from reconciler.features.history.recorder import Recorder
-from reconciler.features.history.standing import Look
+from reconciler.features.history.remembered import Look
 from reconciler.kubernetes.connection import Connection
 from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines, packed, unpacked
 from reconciler.model.errors import Unreachable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from reconciler.model.sayings import DEED
 from tests.real.manifests.applying import applied, built
 from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Object, Programs, Running
-from tests.real.passes.scene import PREFIX, Scene
+from tests.real.passes.scene import PREFIX, Scene, cover
 from tests.support.controlplane.processes import wait_for
 
 pytestmark = pytest.mark.slow
@@ -104,3 +105,29 @@ def test_the_cases_that_ended_are_in_the_cluster(scene: Scene, programs: Program
     assert found["source"].startswith("the ConfigMap ")
     assert found["wholeFrom"]
     assert "1 case, ended" in programs.run("history").out
+
+
+def test_the_time_for_which_a_budget_held_a_drain_is_kept_with_its_case(
+    scene: Scene, programs: Programs
+) -> None:
+    node = scene.node(0)
+    programs.configure(SETTINGS)
+    scene.workload("web", node)
+    cover(scene, "web")
+    with serving(programs, programs.kubeconfig) as served:
+        scene.annotate(node, "request", '{"kind": "Reboot"}')
+        served.does("the cordon", lambda: scene.cordoned(node))
+        # While the budget refuses the pod, the drainer watches it.
+        served.does(
+            "a watch", lambda: [one for one in scene.asked("watch") if one.resource == "poddisruptionbudgets"]
+        )
+        began = time.monotonic()
+        served.does("seconds that count", lambda: time.monotonic() - began > 2)
+        scene.api.delete("poddisruptionbudgets", "web", "default")
+        served.does("the drain", lambda: not scene.pods_on(node))
+        scene.annotate(node, "request", None)
+        served.wait_for("case")
+    (budget,) = programs.run("history", "--budgets", "-o", "json").document["budgets"]
+
+    assert (budget["budget"], budget["cases"], budget["worstNode"]) == ("default/web", 1, node)
+    assert 1 <= budget["heldSeconds"] < 60

@@ -68,7 +68,7 @@ class _Node(Struct, frozen=True):
     words: Annotated[Mapping[Name, Stood], Meta(max_length=limits.EVENTS)] = field(default_factory=dict)
 
 
-class Standing(Struct, frozen=True):
+class Remembered(Struct, frozen=True):
     """What people say of nodes and, by its scope, of many, as a pass saw it `at` a moment (UTC).
 
     `cut`: it is not all of it, because there are too many nodes. `more` counts the deeds since the last line
@@ -82,19 +82,19 @@ class Standing(Struct, frozen=True):
     more: Written[Annotated[int, Meta(ge=0, le=limits.COUNT)]] = 0
 
     @staticmethod
-    def read(text: str) -> Standing:
+    def read(text: str) -> Remembered:
         """Return what a text says, nothing for an empty one and for one that can't be read."""
         try:
-            return decoded(Standing, parsed(text, _LARGEST)) if text else Standing()
+            return decoded(Remembered, parsed(text, _LARGEST)) if text else Remembered()
         except ValueError:
-            return Standing()
+            return Remembered()
 
     @property
     def text(self) -> str:
         """The state as JSON."""
         return msgspec.json.encode(encoded(self)).decode()
 
-    def after(self, look: Look, known: Iterable[Deed] = ()) -> tuple[Standing, tuple[Deed, ...]]:
+    def after(self, look: Look, known: Iterable[Deed] = ()) -> tuple[Remembered, tuple[Deed, ...]]:
         """Return the state after a look, and the lines that follow from it; `known` are those before."""
         recent = [deed for deed in known if deed.at > look.at - _HOUR]
         kinds, count, more = Counter(map(_kind, recent)), len(recent), self.more
@@ -123,7 +123,7 @@ class Standing(Struct, frozen=True):
         }
         many = self.many if look.holds is None else {hold.word.scope: _many(hold) for hold in look.holds}
         kept = dict(sorted(nodes.items())[: limits.INSTANCES])
-        state = Standing(look.at, kept, dict(many), len(nodes) > len(kept), more)
+        state = Remembered(look.at, kept, dict(many), len(nodes) > len(kept), more)
         same = msgspec.structs.replace(state, at=self.at) == self
         return (self if same else state), tuple(deeds)
 

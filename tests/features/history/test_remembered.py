@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from reconciler.features.history.standing import MOST_OF_A_KIND, Look, Standing
+from reconciler.features.history.remembered import MOST_OF_A_KIND, Look, Remembered
 from reconciler.model.instructions import (
     Deferral,
     Ended,
@@ -47,8 +47,8 @@ class Watched:
         self.deeds: list[Deed] = []
 
     def see(self, *nodes: Node, at: datetime = NOW, holds: tuple[PersonHold, ...] = ()) -> tuple[Deed, ...]:
-        standing, deeds = Standing.read(self.text).after(look(*nodes, at=at, holds=holds), self.deeds)
-        self.text = standing.text
+        state, deeds = Remembered.read(self.text).after(look(*nodes, at=at, holds=holds), self.deeds)
+        self.text = state.text
         self.deeds += deeds
         return deeds
 
@@ -84,11 +84,20 @@ def test_of_what_somebody_removes_with_kubectl_nobody_is_named() -> None:
     assert (deed.did, deed.by, deed.verified) == ("hold ended", "", False)
 
 
-def test_what_ends_by_time_with_the_node_or_out_of_the_fleet_is_no_deed() -> None:
+def test_what_ends_by_its_time_or_with_its_node_is_no_deed() -> None:
     watched, end = Watched(), NOW + minutes(5)
     watched.see(node("a", annotations=hold(until=end)), node("b", annotations=hold()))
 
     assert watched.see(node("a"), at=end) == ()
+
+
+def test_of_a_node_that_is_not_ours_to_know_nothing_is_said_and_nothing_forgotten() -> None:
+    watched = Watched()
+    watched.see(node("a", annotations=hold()))
+    state, deeds = Remembered.read(watched.text).after(Look(NOW, {"a": None}, frozenset({"uid-a"})))
+
+    assert deeds == ()
+    assert state.text == watched.text
 
 
 def test_a_release_and_the_drain_that_it_ends_are_one_deed() -> None:
@@ -147,7 +156,7 @@ def test_hostile_texts_harm_no_line() -> None:
 
     assert {"held", "deferred"} <= {deed.did for deed in deeds}
     assert max(len(deed.why) for deed in deeds) <= 400
-    assert Standing.read("{").text == Standing.read("").text
+    assert Remembered.read("{").text == Remembered.read("").text
 
 
 @pytest.mark.parametrize(("case", "did"), [(NOW, ["permission ended"]), (None, []), (NOW + minutes(1), [])])
@@ -155,7 +164,7 @@ def test_what_goes_with_its_case_is_no_deed_and_what_goes_before_is(
     case: datetime | None, did: list[str]
 ) -> None:
     said = Saying("may", "permitted", Word(ALICE, NOW), "mark", "permission ended", with_case=True)
-    before, _ = Standing().after(Look(NOW, {"a": NodeSayings("a", "uid-a", (said,), NOW)}))
+    before, _ = Remembered().after(Look(NOW, {"a": NodeSayings("a", "uid-a", (said,), NOW)}))
     held = Saying("hold", "held", Word(BOB, NOW), "mark")
     _, deeds = before.after(Look(NOW, {"a": NodeSayings("a", "uid-a", (held,), case)}))
 
