@@ -24,9 +24,18 @@ from tests.support.stub import Answer, Stub
 
 pytestmark = pytest.mark.slow
 
-ELSEWHERE = {"kubectl", "names", "vcenter", "last-spans", "next page", "watch-pods", "writer"}
+ELSEWHERE = {
+    "kubectl",
+    "names",
+    "vcenter",
+    "last-spans",
+    "next page",
+    "watch-pods",
+    "writer",
+    "observed cases",
+}
 """Kinds that `serve` does not start here, or not always: they need `reconciler page`, shell completion,
-vCenter, traces, or more nodes. The tests of their places have the same fault.
+vCenter, traces, more nodes, or mode Observe. The tests of their places have the same fault.
 """
 
 AT_THE_START = {
