@@ -9,7 +9,7 @@ import click
 from jobs.runtime.instructing import CommonOptions, InstructionPlan, Scene, carry_out, on_nodes
 from reconciler.kubernetes.cluster import Cluster
 from reconciler.model.errors import Forbidden, Rejected, Unauthorized
-from reconciler.model.instructions import PersonHold, Word
+from reconciler.model.instructions import Ended, PersonHold, Word
 from reconciler.passes import instruct
 
 
@@ -41,7 +41,10 @@ def _resume_many(scope: str, scene: Scene) -> tuple[str, tuple[PersonHold, ...]]
     def change(before: tuple[PersonHold, ...]) -> tuple[PersonHold, ...]:
         return tuple(hold for hold in before if hold.word.scope != scope)
 
-    before = change_holds(scene.connection, scene.target.namespace, change)
+    def ends(hold: PersonHold) -> Ended:
+        return Ended("resumed", scene.who, scene.now.replace(microsecond=0), "held", hold.word)
+
+    before = change_holds(scene.connection, scene.target.namespace, change, ends)
     ended = [hold for hold in before if not hold.word.ended(scene.now)]
     over = tuple(hold for hold in ended if hold.word.scope == scope)
     done = (f"resumed: ended the hold {hold.word}" for hold in over)

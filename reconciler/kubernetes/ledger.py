@@ -23,7 +23,7 @@ from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.model import limits
 from reconciler.model.errors import Conflict, NotFound
 from reconciler.model.event import Kind
-from reconciler.model.instructions import PersonHold, fleet_holds, fleet_text
+from reconciler.model.instructions import Ended, PersonHold, before_text, fleet_holds, fleet_text, said_before
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.snapshot import KEYS, MOST, Ledger, Replaced, Undone
 from reconciler.model.values import decoded, encoded
@@ -37,6 +37,7 @@ _LONGEST = 200
 REPLACED = "replaced"
 LASTED = "lasted"
 HOLDS = "holds"
+ENDED = "endedHolds"
 UNDONE = "undone"
 
 _SECOND = timedelta(seconds=1)
@@ -55,6 +56,7 @@ def from_data(data: Mapping[str, str]) -> Ledger:
         replaced=_list(Replaced, data.get(REPLACED), "which nodes were replaced"),
         lasted=_lasted(data.get(LASTED, "")),
         holds=fleet_holds(data.get(HOLDS, "")),
+        ended=said_before(data.get(ENDED, "")),
         undone=_list(Undone, data.get(UNDONE), "which writes did not stay")[:MOST],
         parts={key: text for key, text in data.items() if key not in KEYS and text},
     )
@@ -163,8 +165,15 @@ def read_holds(connection: Connection, namespace: str) -> Holds:
     return _holds_in(read_data(connection, namespace))
 
 
-def change_holds(connection: Connection, namespace: str, change: Callable[[Holds], Holds]) -> Holds:
+def change_holds(
+    connection: Connection,
+    namespace: str,
+    change: Callable[[Holds], Holds],
+    ends: Callable[[PersonHold], Ended] | None = None,
+) -> Holds:
     """Write the holds that `change` makes of those that are there, and return the former ones.
+
+    `ends` says of a hold that it leaves out who has ended it. The last of these are kept.
 
     Raises ValueError for more holds than a pass reads, and what `change_data` raises.
     """
@@ -173,7 +182,10 @@ def change_holds(connection: Connection, namespace: str, change: Callable[[Holds
     def changed(data: Data) -> Mapping[str, str | None]:
         nonlocal before
         before = _holds_in(data)
-        return {HOLDS: fleet_text(change(before)) or None}
+        after = change(before)
+        ended = [ends(hold) for hold in before if hold not in after] if ends is not None else []
+        kept = {ENDED: before_text((*said_before(data.get(ENDED, "")), *ended))} if ended else {}
+        return {HOLDS: fleet_text(after) or None, **kept}
 
     try:
         change_data(connection, namespace, changed)

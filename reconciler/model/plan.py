@@ -13,7 +13,7 @@ from reconciler.model.clocks import Disagreement
 from reconciler.model.content import CalendarText, SettingsVersion
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
 from reconciler.model.event import MaintenanceEvent
-from reconciler.model.instructions import Instructions, Kept, PersonHold, Waiver
+from reconciler.model.instructions import Ended, Instructions, Kept, PersonHold, Waiver
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.messages import ProfileMessage
 from reconciler.model.outcome import (
@@ -516,8 +516,8 @@ class Plan(Struct, frozen=True):
     `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
     `profiles` counts the nodes of each profile of the settings by their states. `disagreement` is what the
     clocks of the API servers disagree about: then `now` is the time of the slowest one that counts. `holds`
-    are those of people for all nodes, or for a pool. `sayings` is all that people say of single nodes, by
-    name; None where that is not known.
+    are those of people for all nodes, or for a pool, and `ended` is who ended the last of them. `sayings` is
+    all that people say of single nodes, by name; None where that is not known.
     """
 
     now: datetime
@@ -539,6 +539,7 @@ class Plan(Struct, frozen=True):
     profiles: tuple[ProfileNodes, ...] = ()
     disagreement: Disagreement | None = None
     holds: tuple[PersonHold, ...] = ()
+    ended: tuple[Ended, ...] = ()
     sayings: Mapping[str, NodeSayings | None] = field(default_factory=dict)
 
 

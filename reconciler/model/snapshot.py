@@ -16,7 +16,7 @@ from reconciler.model.content import CalendarText
 from reconciler.model.drains import DrainProgress
 from reconciler.model.errors import LedgerUnreadable
 from reconciler.model.event import Answer, Kind, MaintenanceEvent, Reading
-from reconciler.model.instructions import PersonHold
+from reconciler.model.instructions import Ended, PersonHold
 from reconciler.model.machine import Machine
 from reconciler.model.moments import shifted
 from reconciler.model.node import Node
@@ -167,18 +167,20 @@ class Ledger(Struct, frozen=True):
 
     `last_start` (UTC) is for spacing. `replaced` are the nodes whose replacements may still be missing.
     `lasted` is how long cases that we ended took from the start of the drain, by the kind of their event.
-    `holds` are those of people for all nodes, or for a pool; only people write them. `undone` are the writes
-    of nodes that did not stay. `parts` are the texts of plugins by their keys, read through their
-    `LedgerPart`, and `new_parts` those that a write changes; an empty text removes what was there. `unread`
-    says why the last start can't be read, empty where it can. `ahead` is a last start in the future as it was
-    read: a write replaces it, though a last start never moves back otherwise. `as_of` is when it was read
-    (UTC), if it can't be read now: it has what this process has written since, and not what people have.
+    `holds` are those of people for all nodes, or for a pool, and `ended` is who ended the last of these; only
+    people write both. `undone` are the writes of nodes that did not stay. `parts` are the texts of plugins by
+    their keys, read through their `LedgerPart`, and `new_parts` those that a write changes; an empty text
+    removes what was there. `unread` says why the last start can't be read, empty where it can. `ahead` is a
+    last start in the future as it was read: a write replaces it, though a last start never moves back
+    otherwise. `as_of` is when it was read (UTC), if it can't be read now: it has what this process has
+    written since, and not what people have.
     """
 
     last_start: datetime | None = None
     replaced: tuple[Replaced, ...] = ()
     lasted: Mapping[Kind, timedelta] = field(default_factory=dict)
     holds: tuple[PersonHold, ...] = ()
+    ended: tuple[Ended, ...] = ()
     undone: tuple[Undone, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
     new_parts: Mapping[str, str] = field(default_factory=dict)
@@ -202,12 +204,11 @@ class Ledger(Struct, frozen=True):
         earlier = before.last_start if before.last_start != self.ahead else None
         last = max((one for one in (earlier, self.last_start) if one), default=None)
         parts = {name: text for name, text in {**before.parts, **self.new_parts}.items() if text}
-        return replace(
-            self, last_start=last, ahead=None, as_of=None, holds=before.holds, parts=parts, new_parts={}
-        )
+        written = replace(self, last_start=last, ahead=None, as_of=None, parts=parts, new_parts={})
+        return replace(written, holds=before.holds, ended=before.ended)
 
 
-KEYS = frozenset({"lastStart", "replaced", "lasted", "holds", "undone", "keptRecords"})
+KEYS = frozenset({"lastStart", "replaced", "lasted", "holds", "endedHolds", "undone", "keptRecords"})
 """The keys of the core in the ConfigMap of the ledger. Each other key is a part."""
 
 Value = TypeVar("Value")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jobs.runtime.by_hand import person
-from reconciler.model.instructions import unverified
+from reconciler.model.instructions import said_before, unverified
 from reconciler.model.record import Claim, DrainRecord, Record, to_annotation
 from tests.jobs.instructing import DEFER, HOLD, Cluster, announced, below, three_nodes
 from tests.jobs.stub_cluster import node
@@ -168,7 +168,13 @@ def test_a_hold_of_all_nodes_or_of_a_pool_is_in_the_ledger_beside_what_passes_ke
     assert cluster.run("resume", "--all") == 0
     assert "; pool web is held by" in " ".join(capsys.readouterr().out.split())
     assert cluster.run("resume", "--pool", "web") == 0
-    assert cluster.ledger == {"lastStart": "2026-11-21T11:00:00Z"}
+    kept = dict(cluster.ledger)
+    ended = said_before(kept.pop("endedHolds"))
+    assert kept == {"lastStart": "2026-11-21T11:00:00Z"}
+    assert [(one.done, one.word.scope, bool(one.by)) for one in ended] == [
+        ("resumed", "all", True),
+        ("resumed", "pool web", True),
+    ]
 
 
 def test_a_hold_of_many_nodes_is_one_event_about_the_ledger(cluster: Cluster) -> None:

@@ -37,7 +37,7 @@ def test_what_the_core_writes_is_no_part() -> None:
         lasted={Kind.REBOOT: minutes(12)},
         undone=(Undone("a", "uid-a", ("cordon",), "denied", 1, NOW),),
     )
-    written = {*to_data(full, {}), kept_records.KEPT, "holds"}
+    written = {*to_data(full, {}), kept_records.KEPT, "holds", "endedHolds"}
 
     assert written == KEYS
     assert from_data(dict.fromkeys(KEYS, "")).parts == {}

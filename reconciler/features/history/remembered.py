@@ -16,10 +16,10 @@ from msgspec import Meta, Struct, field
 
 from reconciler.model import limits
 from reconciler.model.content import short_hash
-from reconciler.model.instructions import PersonHold, Word, hold_text
+from reconciler.model.instructions import Ended, PersonHold, Word, hold_text
 from reconciler.model.plan import Plan
 from reconciler.model.sayings import EVERYTHING, Deed, NodeSayings, deed_of
-from reconciler.model.values import Name, Written, decoded, encoded, parsed
+from reconciler.model.values import Name, Written, decoded, encoded, parsed, replace
 
 MOST_OF_A_KIND, MOST = 10, 2000
 """Lines in an hour: of one deed on one node, and in all. Further ones are counted."""
@@ -33,19 +33,26 @@ _LARGEST = 1 << 20
 class Look(Struct, frozen=True):
     """What a pass saw `at` a moment (UTC): what people say of nodes, the UIDs of all, and the holds of many.
 
-    `holds` is None if they are not known.
+    `holds` is None if they are not known. `ended` is who ended the last holds of many.
     """
 
     at: datetime
     nodes: Mapping[str, NodeSayings | None]
     uids: frozenset[str] = frozenset()
     holds: tuple[PersonHold, ...] | None = ()
+    ended: tuple[Ended, ...] = ()
 
     @staticmethod
     def of(plan: Plan) -> Look:
         """Return what the pass with this plan saw."""
         known = not any(hold.word.problem for hold in plan.holds)
-        return Look(plan.now.replace(microsecond=0), plan.sayings, plan.uids, plan.holds if known else None)
+        return Look(
+            plan.now.replace(microsecond=0),
+            plan.sayings,
+            plan.uids,
+            plan.holds if known else None,
+            plan.ended,
+        )
 
     def same(self, other: Look | None) -> bool:
         """Whether another look saw the same of what people say."""
@@ -53,13 +60,14 @@ class Look(Struct, frozen=True):
 
 
 class Stood(Struct, frozen=True):
-    """A word that stands: its mark, what its giver did, and how its end is said."""
+    """A word that stands: its mark, what its giver did and when, and how its end is said."""
 
     mark: Name
     did: Name
     over: Name = ""
     until: datetime | None = None
     with_case: bool = False
+    given: datetime | None = None
 
 
 class _Node(Struct, frozen=True):
@@ -106,7 +114,7 @@ class Remembered(Struct, frozen=True):
                 continue
             kinds[kind] += 1
             count += 1
-            deeds.append(msgspec.structs.replace(deed, more=more))
+            deeds.append(replace(deed, more=more))
             more = 0
         nodes = {name: node for name, node in self.nodes.items() if look.nodes.get(name, node) is None}
         nodes |= {
@@ -124,7 +132,7 @@ class Remembered(Struct, frozen=True):
         many = self.many if look.holds is None else {hold.word.scope: _many(hold) for hold in look.holds}
         kept = dict(sorted(nodes.items())[: limits.INSTANCES])
         state = Remembered(look.at, kept, dict(many), len(nodes) > len(kept), more)
-        same = msgspec.structs.replace(state, at=self.at) == self
+        same = replace(state, at=self.at) == self
         return (self if same else state), tuple(deeds)
 
     def _changed(self, look: Look) -> Iterator[Deed]:
@@ -145,7 +153,10 @@ class Remembered(Struct, frozen=True):
             now = {hold.word.scope for hold in look.holds}
             for scope, stood in self.many.items():
                 if scope not in now and not _over(stood, look.at):
-                    yield deed_of(Word(scope=scope), look.at, stood.over)
+                    words = (one for one in look.ended if one.word.scope == scope)
+                    ended = next((one for one in words if one.word.at == stood.given), None)
+                    word, did = (ended.end, ended.done) if ended is not None else (Word(), stood.over)
+                    yield deed_of(replace(word, scope=scope), look.at, did)
 
     def _of_node(self, before: _Node | None, place: NodeSayings, at: datetime) -> Iterator[Deed]:
         words: Mapping[str, Stood] = before.words if before is not None else {}
@@ -180,7 +191,7 @@ def _over(stood: Stood, at: datetime) -> bool:
 
 def _many(hold: PersonHold) -> Stood:
     mark = short_hash(hold_text(hold).encode("utf-8", "replace"))
-    return Stood(mark, "held", "hold ended", hold.word.until)
+    return Stood(mark, "held", "hold ended", hold.word.until, given=hold.word.at)
 
 
 def _kind(deed: Deed) -> tuple[str, str, str]:

@@ -277,6 +277,7 @@ def decide(
         reconciler=reconciler,
         disagreement=snapshot.disagreement,
         holds=holds,
+        ended=snapshot.ledger.ended,
         sayings=sayings(context, parts),
         profiles=profiles,
     )

@@ -29,14 +29,16 @@ from tests.support.builders import NOW, held_node, minutes, node, planned, recor
 KEYS = keys_of(builders.PREFIX)
 ALICE, BOB = "alice@example.com", "bob@example.com"
 
+EMPTY = Ledger()
+
 
 def hold(at: datetime = NOW, by: str = ALICE, until: datetime | None = None) -> dict[str, str]:
     return {KEYS.hold: hold_text(PersonHold(Word(by, at, until, "disk copy")))}
 
 
-def look(*nodes: Node, at: datetime = NOW, holds: tuple[PersonHold, ...] = ()) -> Look:
-    """What a pass sees of these nodes, with these holds of many in the ledger."""
-    return Look.of(planned(snapshot(*nodes, ledger=Ledger(holds=holds)), now=at))
+def look(*nodes: Node, at: datetime = NOW, ledger: Ledger = EMPTY) -> Look:
+    """What a pass sees of these nodes and of the ledger."""
+    return Look.of(planned(snapshot(*nodes, ledger=ledger), now=at))
 
 
 class Watched:
@@ -46,8 +48,8 @@ class Watched:
         self.text = ""
         self.deeds: list[Deed] = []
 
-    def see(self, *nodes: Node, at: datetime = NOW, holds: tuple[PersonHold, ...] = ()) -> tuple[Deed, ...]:
-        state, deeds = Remembered.read(self.text).after(look(*nodes, at=at, holds=holds), self.deeds)
+    def see(self, *nodes: Node, at: datetime = NOW, ledger: Ledger = EMPTY) -> tuple[Deed, ...]:
+        state, deeds = Remembered.read(self.text).after(look(*nodes, at=at, ledger=ledger), self.deeds)
         self.text = state.text
         self.deeds += deeds
         return deeds
@@ -115,11 +117,16 @@ def test_a_release_and_the_drain_that_it_ends_are_one_deed() -> None:
 
 def test_a_hold_of_all_nodes_is_a_line_of_the_cluster() -> None:
     watched, many = Watched(), PersonHold(Word(ALICE, NOW, reason="incident", scope="all"))
-    (began,) = watched.see(node("a"), holds=(many,))
-    (over,) = watched.see(node("a"), at=NOW + minutes(9))
+    before = Ended("resumed", ALICE, NOW - minutes(2), "held", Word(ALICE, NOW - minutes(3), scope="all"))
+    (began,) = watched.see(node("a"), ledger=Ledger(holds=(many,), ended=(before,)))
+    ended = Ended("resumed", BOB, NOW + minutes(8), "held", many.word)
+    (over,) = watched.see(node("a"), at=NOW + minutes(9), ledger=Ledger(ended=(before, ended)))
+    watched.see(node("a"), ledger=Ledger(holds=(many,)))
+    (edited,) = watched.see(node("a"), ledger=Ledger(ended=(before,)))
 
     assert (began.did, began.scope, began.by, began.node) == ("held", "all", ALICE, "")
-    assert (over.did, over.scope, over.by) == ("hold ended", "all", "")
+    assert (over.did, over.scope, over.by, over.given) == ("resumed", "all", BOB, NOW + minutes(8))
+    assert (edited.did, edited.scope, edited.by) == ("hold ended", "all", "")
 
 
 def test_a_name_that_is_put_before_the_last_end_is_not_verified() -> None:
