@@ -91,8 +91,8 @@ class Observer:
     def past(self, since: datetime, now: datetime) -> Past | None:
         """Return the cases that ended from `since` to `now` (aware) before this process; None: not known."""
 
-    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
-        """Return what a page of this pass shows first; `readiness` is what is known of that.
+    def panels(self, passed: Passed, findings: KnownFindings | None) -> Sequence[Panel]:
+        """Return what a page of this pass shows first; `findings` are known to keep nodes from a drain.
 
         It may be called later than the next pass.
         """
@@ -216,9 +216,9 @@ class Observers(Observer):
         known = (observer.past(since, now) for observer in self._all)
         return next((past for past in known if past is not None), None)
 
-    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+    def panels(self, passed: Passed, findings: KnownFindings | None) -> Sequence[Panel]:
         """Return those of all."""
-        return [panel for observer in self._all for panel in observer.panels(passed, readiness)]
+        return [panel for observer in self._all for panel in observer.panels(passed, findings)]
 
     @contextmanager
     def passing(self) -> Iterator[Seen]:

@@ -210,9 +210,6 @@ def from_fields(fields: Mapping[str, Any]) -> EndedCase:
     Raises ValueError, which names the field, if one is missing or has a wrong value.
     """
     known = {key: value for key, value in fields.items() if value is not None}
-    if isinstance(people := known.get("people"), list):
-        # A line of an earlier version has sentences.
-        known["people"] = [{"words": one} if isinstance(one, str) else one for one in people]
     case = decoded(EndedCase, {"kind": "", **known})
     if case.outcome not in ENDS:
         raise ValueError(f"outcome: {case.outcome.value!r} is not one of {', '.join(ENDS)}")

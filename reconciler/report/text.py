@@ -147,9 +147,12 @@ def headline(report: Report) -> str:
 
 
 def nothing_written(by: By) -> str:
-    """Return in words that a plan was only rehearsed, empty if it was not."""
+    """Return in words that a plan was only rehearsed, empty if it was not.
+
+    In mode Observe a process may write what it has observed, so only nodes are spoken of.
+    """
     words = {By.NEXT_PASS: "this command writes nothing, the reconciler acts"}
-    return words.get(by, "dry run: nothing is written") if by is not By.THIS_PASS else ""
+    return words.get(by, "dry run: no node is changed") if by is not By.THIS_PASS else ""
 
 
 def settings_lines(plan: Plan) -> list[str]:

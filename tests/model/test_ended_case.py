@@ -66,12 +66,6 @@ def test_of_very_many_budgets_those_count_that_held_longest() -> None:
     assert len(together) == MOST_HOLDING
 
 
-def test_the_people_of_an_earlier_version_are_sentences() -> None:
-    fields = {**to_fields(ended()), "people": ["held by alice"]}
-
-    assert from_fields(fields).people == (CasePerson("held by alice"),)
-
-
 @pytest.mark.parametrize(
     ("key", "value", "because"),
     [

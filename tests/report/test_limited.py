@@ -125,7 +125,7 @@ def test_beside_a_reconciler_that_acts_no_command_says_dry_run() -> None:
 
     assert "this command writes nothing, the reconciler acts" in as_text(report)
     assert "dry run" not in as_text(report)
-    assert "dry run: nothing is written" in as_text(WHOLE)
+    assert "dry run: no node is changed" in as_text(WHOLE)
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown])

@@ -56,7 +56,7 @@ def test_what_will_be_missed_comes_before_what_was_missed() -> None:
 def test_the_head_counts_the_nodes_and_says_what_comes_next() -> None:
     first, counts, following, *_ = text(scene.report(rehearsed=True)).splitlines()
 
-    assert first == "Sat 2026-11-21 12:00 UTC · mode Enforce · dry run: nothing is written"
+    assert first == "Sat 2026-11-21 12:00 UTC · mode Enforce · dry run: no node is changed"
     assert counts == (
         "10 nodes managed: 1 missed, 1 blocked, 2 planned, 1 drained, 2 no drain"
         " · would be out of service: 3 of at most 5"

@@ -75,13 +75,13 @@ class Observing(Observer):
         """The time in which this process and those before it observe, None if none does; and the cases."""
         return self._stretch, tuple(self._cases.values())
 
-    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+    def panels(self, passed: Passed, findings: KnownFindings | None) -> Sequence[Panel]:
         """Return the sum of what was observed, while the mode is Observe."""
         if self._shown is None or passed.settings.mode is not Mode.OBSERVE:
             return ()
         lines, whole_from = self._shown
         found = summed_up(lines, passed.plan.now, "", observes=True, whole_from=whole_from)
-        found = replace(found, steps=steps(found, passed.settings, readiness, simulates=offers("simulate")))
+        found = replace(found, steps=steps(found, passed.settings, findings, simulates=offers("simulate")))
         return (panel(found),)
 
     def after(self, passed: Passed) -> None:

@@ -279,7 +279,7 @@ def test_a_process_that_nobody_asks_for_its_page_does_not_load_what_makes_it() -
 
 def test_an_error_in_what_other_features_show_first_leaves_the_rest_whole(process: Process) -> None:
     class Broken(Observer):
-        def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+        def panels(self, passed: Passed, findings: KnownFindings | None) -> Sequence[Panel]:
             raise RuntimeError("boom")
 
     page = LivePage(process.trouble, process.time, others=Broken())

@@ -82,7 +82,7 @@ def test_axe_finds_nothing_that_keeps_people_from_reading_it(tab: Tab, axe_scrip
 class First(Observer):
     """Shows a panel with long names."""
 
-    def panels(self, passed: Passed, readiness: KnownFindings | None) -> Sequence[Panel]:
+    def panels(self, passed: Passed, findings: KnownFindings | None) -> Sequence[Panel]:
         name = "aks-np-12345678-vmss000001"
         rows = tuple(("2026-11-21T12:00:00Z", name, "in time", "PDB " + "x" * 120) for _ in range(30))
         todo = ("mode: Enforce", f'nodeSelector: {{agentpool: "{"n" * 60}"}}')
