@@ -248,19 +248,31 @@ def test_the_last_ledger_is_enough_for_a_cordon_unless_it_could_hide_a_hold(
 def test_no_drain_begins_by_the_last_ledger_which_has_a_bounded_age(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "LEDGER_COUNTS", 60.0)
+    monkeypatch.setattr(reading, "LEDGER_COUNTS", 120.0)
     with closing(_Faulty(tmp_path, "x", "a", "b")) as there:
         passes = _Passes(there, READS_MUCH)
         passes.notice("x")
         there.fault, there.spared = status(500, Retry_After="3600"), "nothing"
+        # Later than any other answer counts.
+        passes.ahead = 90
         passes.notice("a")
         assert list(passes.world.drainer.orders) == ["x"]
 
-        passes.ahead = 61
+        passes.ahead = 121
         there.annotations("b")[REQUEST] = PREEMPT
         with pytest.raises(Unreachable):
             passes.run()
         assert not passes.cordoned("b")
+
+
+def test_a_ledger_that_was_only_read_is_enough_for_a_cordon(tmp_path: Path) -> None:
+    with closing(_Faulty(tmp_path, "a")) as there:
+        passes = _Passes(there, READS_MUCH)
+        passes.run()
+        there.fault, there.spared = status(500, Retry_After="3600"), "nothing"
+        passes.ahead = 90
+
+        assert passes.notice("a") < SOON
 
 
 # All else that a pass reads and writes.

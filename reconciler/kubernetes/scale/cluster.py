@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes import ledger as ledgers
@@ -61,6 +61,13 @@ _REMEDIATOR = ("AKS's remediator-config",)
 _VERSION = ("the version of the API server",)
 
 
+class _Validity(TypedDict):
+    """For how many seconds an answer counts as new, and for how many if a newer one does not come."""
+
+    lasts: float
+    counts: float
+
+
 class CachedCluster(Cluster):
     """A Cluster whose nodes come from a store, and whose other reads run beside the pass."""
 
@@ -89,7 +96,7 @@ class CachedCluster(Cluster):
     def look(self, request: LookRequest) -> Look:
         """Return what the request names. All of it is requested before the nodes have come."""
         # With an API server that answers slowly, a cordon waits for each read that comes before it.
-        self._beside.begin(_LEDGER, self._dated_ledger, lasts=self._ledger_lasts, counts=LEDGER_COUNTS)
+        self._beside.begin(_LEDGER, self._dated_ledger, **self._ledger_for)
         for wanted, name, what, read in (
             (request.agents, "agents", _AGENTS, super()._agent_set),
             (request.remediator, "remediator", _REMEDIATOR, super()._remediator_config),
@@ -220,12 +227,12 @@ class CachedCluster(Cluster):
 
     def _last_ledger(self) -> tuple[Mapping[str, str], float]:
         """Return the data of our ConfigMap, and when they were asked for (seconds, monotonic)."""
-        lasts = self._ledger_lasts
-        return self._beside.read(_LEDGER, self._dated_ledger, lasts=lasts, counts=LEDGER_COUNTS, needed=True)
+        return self._beside.read(_LEDGER, self._dated_ledger, **self._ledger_for, needed=True)
 
     @property
-    def _ledger_lasts(self) -> float:
-        return LEDGER_FOR if self._store is not None else 0.0
+    def _ledger_for(self) -> _Validity:
+        lasts = LEDGER_FOR if self._store is not None else 0.0
+        return _Validity(lasts=lasts, counts=LEDGER_COUNTS)
 
     def _dated_ledger(self) -> tuple[Mapping[str, str], float]:
         began = time.monotonic()
