@@ -24,8 +24,14 @@ SETTINGS = """
 windows: [{name: night, start: "22:00", end: "05:00"}]
 budget: {maxUnavailable: 2, perZone: 1}
 """
-OF_FEATURES = frozenset(name for name, check in CHECKS.items() if check.type.step or check.type.wait)
-"""The checks by which features hold a start or a step. Golden files leave them out."""
+_OF_OFFERS = {"preparationDue", "offerDue", "offerAnswered", "offerRefused"}
+OF_FEATURES = frozenset(
+    name for name, check in CHECKS.items() if check.type.step or check.type.wait or name in _OF_OFFERS
+)
+"""The checks by which features hold a start or a step, and those that say what plugins offer.
+
+Golden files leave them out.
+"""
 
 OUTCOMES = (
     Outcome("late", "cordon", Result.DONE),
