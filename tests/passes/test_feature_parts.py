@@ -342,7 +342,8 @@ def test_what_a_feature_keeps_harms_that_feature_only(monkeypatch: pytest.Monkey
 
 def test_a_part_of_the_ledger_that_no_plugin_knows_stays_and_is_named_once() -> None:
     there = world_of([builders.node("a", annotations={REQUEST: builders.DRAIN_NOW})])
-    there.cluster.ledger = Ledger(parts={"hoist": "x", "crane": "3", "calendars": "[]"})
+    known = {feature.ledger.name: "[]" for feature in PARTS.features if feature.ledger is not None}
+    there.cluster.ledger = Ledger(parts={"hoist": "x", "crane": "3", **known})
 
     plan, _ = look(there, SETTINGS)
 
