@@ -177,7 +177,7 @@ def test_a_text_that_somebody_chose_breaks_no_row_of_csv_and_is_no_formula(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chosen = {"why": '=HYPERLINK("x"),\r\nlate', "pool": "-1+2", "zone": "\t@sum(1)"}
-    people = ["held by =eve", "approved"]
+    people = [{"words": "held by =eve"}, {"words": "approved"}]
     assert (
         main(["history", write(tmp_path, line(ended(), people=people, **chosen)), "--cases", "-o", "csv"])
         == 0
