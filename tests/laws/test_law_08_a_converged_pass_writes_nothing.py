@@ -88,17 +88,16 @@ EARLY = (
 # A case that is placed for now gives way to another one, and leaves starts that are spaced from its own.
 @example(
     events=[
-        Announced(Kind.REDEPLOY, 120, 300, True),
-        Announced(Kind.REBOOT, 90, 300, True),
-        Announced(Kind.REBOOT, 5, 300, True),
-        Announced(Kind.REBOOT, 90, 300, True),
-        Announced(Kind.REDEPLOY, 125, 300, True),
-        Announced(Kind.REBOOT, 5, 300, True),
+        Announced(Kind.REBOOT, 125, 300, False),
+        Announced(Kind.REBOOT, 120, 300, False),
+        Announced(Kind.REBOOT, 120, 300, False),
+        Announced(Kind.REDEPLOY, 150, 300, False),
+        Announced(Kind.REBOOT, 65, 300, False),
     ],
     text="budget: {maxUnavailable: 3, spacing: 20m}",
-    held={3},
-    place_of_others=True,
-    parts=[*[0.0] * 12, 0.74, 0.0, 0.0],
+    held={0},
+    place_of_others=False,
+    parts=[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
 )
 def test_what_follows_from_a_start_that_is_planned_for_now_and_held_changes_when_the_plan_says(
     events: list[Announced], text: str, held: set[int], place_of_others: bool, parts: list[float]
