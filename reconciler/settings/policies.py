@@ -176,7 +176,7 @@ class EventMeaning(Meaning):
     )
     start: Start | None = Field(
         default=None,
-        description="When a drain with a date starts (docs/planning.md). Late: `ahead` of its latest "
+        description="When a drain with a date starts. Late: `ahead` of its latest "
         "start. Early: as soon as windows and budget allow. Default: `Early` where the reconciler can end "
         "the case, as by an offer of the platform; else `Late`, also for failing hardware.",
     )
