@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from msgspec import Struct, field
 
 from jobs.runtime.environment import Target
+from jobs.runtime.log_line import write_events
 from jobs.runtime.metrics import Family, Sample
 from reconciler import plugins
 from reconciler.model.errors import ReconcilerError
@@ -180,6 +181,14 @@ class Surroundings(Struct, frozen=True):
     look: Callable[[], Passed] | None = None
 
 
+class _EventLog(Observer):
+    """Logs each line of a log that features keep."""
+
+    def happened(self, event: str, fields: Mapping[str, object]) -> None:
+        """Log it."""
+        write_events(event, fields)
+
+
 class Observers(Observer):
     """Hands all on to each of these observers, in their order."""
 
@@ -188,7 +197,12 @@ class Observers(Observer):
         self._open = ExitStack()
 
     def add(self, around: Surroundings) -> Self:
-        """Add the observers of all features; raises OutputError for an option that can't be followed."""
+        """Add the observers of all features, and in `serve` one that logs what they keep in a log.
+
+        Raises OutputError for an option that can't be followed.
+        """
+        # What other commands print is for people.
+        self._all += [_EventLog()] if around.command == "serve" else []
         made = (process.observer(around, self) for process in processes() if process.observer)
         self._all += [observer for observer in made if observer is not None]
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import click
 
 from jobs.runtime.log_line import Level, write_events
 from jobs.runtime.output import echo
-from jobs.runtime.process import Companion, Leading, Observer, Observers, Process, Surroundings
+from jobs.runtime.process import Companion, Leading, Observer, Process, Surroundings
 from reconciler.features.history import NAME
 from reconciler.model.sayings import DEED, Deed, to_fields
 
@@ -97,23 +97,13 @@ def _companion(leading: Leading) -> Companion | None:
     return _Keeping(leading) if leading.settings is not None else None
 
 
-class _Log(Observer):
-    def happened(self, event: str, fields: Mapping[str, object]) -> None:
-        """Log what a person did."""
-        if event == DEED:
-            write_events(event, fields)
-
-
 def _observer(around: Surroundings, _: Observer) -> Observer | None:
     file = around.given.get("history")
-    # What other commands print is for people.
-    observers: list[Observer] = [_Log()] if around.command == "serve" else []
-    if file is not None:
-        from reconciler.features.history.file import CaseHistory
+    if file is None:
+        return None
+    from reconciler.features.history.file import CaseHistory
 
-        report = _log if around.command == "serve" else partial(echo, err=True)
-        observers.append(CaseHistory(file, report))
-    return Observers(*observers) if observers else None
+    return CaseHistory(file, _log if around.command == "serve" else partial(echo, err=True))
 
 
 def _log(because: str) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import islice
 
 from jobs.runtime.line_keeper import Keeper
-from jobs.runtime.log_line import write_events
 from jobs.runtime.process import Observer, Passed
 from reconciler.features.observed import OBSERVED
 from reconciler.features.observed.cases import OBSERVED_CASES, Kept, ObservedCase, Stretch, at, to_fields
@@ -177,12 +176,3 @@ def _folded(kept: KeptLines[Kept], lines: Sequence[Kept], since: datetime) -> Ke
         for line in lines
     )
     return kept.with_lines(OBSERVED_CASES, first, since)
-
-
-class ObservedLog(Observer):
-    """Logs a case that is over."""
-
-    def happened(self, event: str, fields: Mapping[str, object]) -> None:
-        """Log a line about a case that was observed."""
-        if event == OBSERVED:
-            write_events(event, fields)

@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from jobs.runtime.process import Observer, Observers, Process, Surroundings, Viewed
+from jobs.runtime.process import Observer, Process, Surroundings, Viewed
 from reconciler.features.observed import NAME, OBSERVED
 
 
@@ -16,11 +16,11 @@ def _observer(around: Surroundings, others: Observer) -> Observer | None:
     if around.command != "serve" or connection is None:
         return None
     from reconciler.features.observed.cases import OBSERVED_CASES
-    from reconciler.features.observed.observing import ObservedLog, Observing
+    from reconciler.features.observed.observing import Observing
     from reconciler.kubernetes.kept_lines import KeptInCluster
 
     make = partial(KeptInCluster, OBSERVED_CASES, connection, around.target.namespace, lambda: None)
-    return Observers(ObservedLog(), Observing(make, around.now, others))
+    return Observing(make, around.now, others)
 
 
 def _view(asked: Viewed) -> int:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from jobs.runtime.log_line import write_events
-from jobs.runtime.process import (
-    AskedPod,
-    Companion,
-    Leading,
-    Observer,
-    PassPorts,
-    Ports,
-    Process,
-    Surroundings,
-)
+from jobs.runtime.process import AskedPod, Companion, Leading, PassPorts, Ports, Process
 from reconciler.features.pods import EVICTED, NAME
 
 if TYPE_CHECKING:
@@ -117,13 +107,6 @@ def _ports(given: Ports) -> Callable[[Settings], PassPorts]:
     return lambda settings: ports
 
 
-class _Log(Observer):
-    def happened(self, event: str, fields: Mapping[str, object]) -> None:
-        """Log a pod that was moved."""
-        if event == EVICTED:
-            write_events(event, fields)
-
-
 _HISTORY = click.option(
     "--history",
     multiple=True,
@@ -141,16 +124,6 @@ def _moves(asked: AskedPod) -> tuple[Sequence[KnownMove], Sequence[str]]:
     return moves_in_files(asked, files) if files else moves_in_cluster(asked)
 
 
-def _observer(around: Surroundings, _: Observer) -> Observer | None:
-    # What other commands print is for people.
-    return _Log() if around.command == "serve" else None
-
-
 PROCESS = Process(
-    options={"explain": (_HISTORY,)},
-    companion=_Keeping,
-    ports=_ports,
-    observer=_observer,
-    config_maps=(NAME,),
-    moves=_moves,
+    options={"explain": (_HISTORY,)}, companion=_Keeping, ports=_ports, config_maps=(NAME,), moves=_moves
 )
