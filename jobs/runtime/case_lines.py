@@ -10,11 +10,9 @@ from typing import IO
 import click
 from msgspec import Struct
 
+from jobs.runtime.event_lines import LONGEST_LINE, named, opened
 from reconciler.model import limits
 from reconciler.model.ended_case import EVENT, EndedCase, from_fields
-
-LONGEST_LINE = 64 * 1024
-"""Bytes. Our own lines have 16,000 at most."""
 
 MOST_CASES = 100_000
 """Cases that are kept in memory, about 2 KiB each."""
@@ -124,16 +122,8 @@ def read_case_lines(path: Path, lines: CaseLines, too_many: str) -> None:
 
     `too_many` is the usage error where it has more cases than are kept in memory.
     """
-    name = named(path)
     try:
-        with click.open_file(str(path), "rb") as file:
-            lines.read(name, file)
-    except OSError as error:
-        raise click.FileError(name, error.strerror or str(error)) from error
+        with opened(path) as file:
+            lines.read(named(path), file)
     except TooManyCases as error:
         raise click.UsageError(too_many) from error
-
-
-def named(path: Path) -> str:
-    """Return the name of a file for people."""
-    return "stdin" if str(path) == "-" else str(path)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from jobs.runtime.case_lines import BrokenLine, CaseLines, TooManyCases, read_case_lines
 from jobs.runtime.environment import Target, connected
+from jobs.runtime.event_lines import named_together
 from reconciler.features.history import NAME
 from reconciler.features.history.kept import BEGINS, HISTORY
 from reconciler.kubernetes.config_maps import unreadable
@@ -79,7 +80,7 @@ def of_files(files: tuple[Path, ...], since: datetime | None, too_many: str) -> 
     lines = HistoryLines(since)
     for path in files:
         read_case_lines(path, lines, too_many)
-    source = "the file" if len(files) == 1 else "the files"
+    source = named_together(files)
     return Read(source, lines.cases, lines.deeds, lines.counts, tuple(lines.mistakes))
 
 

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from jobs.runtime.by_hand import whole_name
 from jobs.runtime.environment import connected
+from jobs.runtime.event_lines import named_together
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document, print_text
 from jobs.runtime.process import Viewed, first
@@ -38,7 +39,7 @@ def show(asked: Viewed) -> int:
         if broken:
             echo(f"{count_of(broken, 'line')} about cases can't be read", err=True)
         node = whole_name(asked.node, {case.node for case in cases}) if asked.node is not None else None
-        source = "the file" if len(asked.files) == 1 else "the files"
+        source = named_together(asked.files)
         found = summed_up(chosen(cases, since, node), now, source)
         if asked.output == "csv":
             print_text(as_csv(found), nl=False)

@@ -11,6 +11,7 @@ import click
 
 from jobs import options
 from jobs.runtime.environment import Target, connected
+from jobs.runtime.event_lines import named_together
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.outside import examined
@@ -99,7 +100,7 @@ def pods(
             lines.read(path)
         if lines.broken:
             echo(f"{count_of(lines.broken, 'line')} about pods can't be read", err=True)
-        source = "the file" if len(files) == 1 else "the files"
+        source = named_together(files)
         report = PodsReport(namespace, begin, now, source, lines.pods, None, lines.left_out)
         zone = ZoneInfo("UTC") if config is None else settings_to_show(config, target, now).settings.time_zone
         echo_document(report.document, output, partial(as_text, report, zone))

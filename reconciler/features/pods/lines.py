@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO
+from typing import Any
 
-import click
-import msgspec
-
+from jobs.runtime.event_lines import read_events
 from reconciler.features.pods import EVICTED
 from reconciler.features.pods.moved import MovedPod, from_fields
-
-LONGEST_LINE = 64 * 1024
-"""Bytes. Our own lines have 16,000 at most."""
 
 MOST = 10_000
 """Pods that are kept in memory, the newest ones."""
@@ -35,7 +29,7 @@ class PodLines:
         # Most lines are about other pods, and need no parser.
         whole = f'{name}"' if name is not None else ""
         self._needle = f'"{namespace}/{whole}'.encode() if namespace is not None else b""
-        self._namespace, self._pod = namespace, f"{namespace}/{name}" if name is not None else None
+        self._namespace, self._name = namespace, f"{namespace}/{name}" if name is not None else None
         self._same: dict[str, str] = {}
         self._pods: list[MovedPod] = []
         self.left_out = self.broken = 0
@@ -48,43 +42,26 @@ class PodLines:
 
     def read(self, path: Path) -> None:
         """Read a file, `-` for stdin; raises `click.FileError` if it can't be read."""
-        try:
-            with click.open_file(str(path), "rb") as file:
-                for line in _lines(file):
-                    if b'"evicted"' in line and self._needle in line:
-                        self._take(line)
-        except OSError as error:
-            name = "stdin" if str(path) == "-" else str(path)
-            raise click.FileError(name, error.strerror or str(error)) from error
+        for pod in read_events(EVICTED, path, self._pod_of, self._needle):
+            if pod is None:
+                self.broken += 1
+                continue
+            chosen = self._namespace in (None, pod.namespace) and self._name in (None, pod.pod)
+            if pod.at >= self._since and chosen:
+                self._pods.append(pod)
+                if len(self._pods) >= 2 * MOST:
+                    self._cut(MOST)
 
-    def _take(self, line: bytes) -> None:
-        try:
-            fields = msgspec.json.decode(line)
-            if not isinstance(fields, dict) or fields.get("event") != EVICTED:
-                return
-            for key in ("node", "nodeUid", "owner", "why"):
-                # Many lines have the same text, which is kept once.
-                text = fields.get(key)
-                if isinstance(text, str):
-                    fields[key] = self._same.setdefault(text, text)
-            pod = from_fields(fields)
-        except (ValueError, msgspec.DecodeError, RecursionError):
-            self.broken += 1
-            return
-        chosen = self._namespace in (None, pod.namespace) and self._pod in (None, pod.pod)
-        if pod.at >= self._since and chosen:
-            self._pods.append(pod)
-            if len(self._pods) >= 2 * MOST:
-                self._cut(MOST)
+    def _pod_of(self, fields: dict[str, Any]) -> MovedPod:
+        for key in ("node", "nodeUid", "owner", "why"):
+            # Many lines have the same text, which is kept once.
+            text = fields.get(key)
+            if isinstance(text, str):
+                fields[key] = self._same.setdefault(text, text)
+        return from_fields(fields)
 
     def _cut(self, most: int) -> None:
         once = {(pod.uid, pod.at): pod for pod in self._pods}
         kept = sorted(once.values(), key=lambda pod: (pod.at, pod.pod))
         self.left_out += max(len(kept) - most, 0)
         self._pods = kept[-most:]
-
-
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield each line; no more of a longer one than its limit is in memory, and it is no JSON."""
-    while line := file.readline(LONGEST_LINE):
-        yield line

@@ -10,8 +10,9 @@ import click
 from msgspec import Struct
 
 from jobs import options
-from jobs.runtime.case_lines import MOST_CASES, CaseLines, named, read_case_lines
+from jobs.runtime.case_lines import MOST_CASES, CaseLines, read_case_lines
 from jobs.runtime.environment import Target
+from jobs.runtime.event_lines import named
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.settings_source import SettingsSource, settings_in_use, with_calendars

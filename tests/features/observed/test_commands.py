@@ -46,8 +46,13 @@ def test_a_file_has_the_cases_that_are_over_each_once(
 
 @pytest.mark.parametrize(
     "line",
-    ['{"event": "observed", "node": 7}', '{"event": "observed"', '{"event": "observed", "x": [[[[[[]]]]]]}'],
-    ids=["a wrong type", "cut", "another document"],
+    [
+        '{"event": "observed", "node": 7}',
+        '{"event": "observed"',
+        '{"event": "observed", "x": [[[[[[]]]]]]}',
+        '{"event": "observed", "x": %s' % ("[" * 60_000),
+    ],
+    ids=["a wrong type", "cut", "another document", "without an end"],
 )
 def test_a_line_that_can_not_be_read_is_said_and_the_others_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str
