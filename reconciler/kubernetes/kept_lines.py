@@ -18,8 +18,10 @@ from msgspec import Struct
 
 from reconciler.http.retrying import Guard, read_only
 from reconciler.kubernetes import objects
+from reconciler.kubernetes.config_maps import unreadable
 from reconciler.kubernetes.connection import MERGE_PATCH, Connection, Request, core
 from reconciler.model import limits
+from reconciler.model.errors import Rejected
 from reconciler.model.moments import from_text, shifted, to_text
 
 Line = TypeVar("Line")
@@ -40,12 +42,14 @@ _PATIENCE = 10.0
 class LineKind(Struct, Generic[Line], frozen=True):
     """Lines of a feature that the ConfigMap `name` keeps; `what` names them in messages: `moved pods`.
 
+    `begins` says what follows once a ConfigMap that can't be read is deleted.
     `at` is the moment of a line (UTC), and two lines with the same `identity` are one. `write` returns the
     fields of a line as JSON has them, and `read` the line; it raises ValueError for fields that are none.
     """
 
     name: str
     what: str
+    begins: str
     at: Callable[[Line], datetime]
     identity: Callable[[Line], Hashable]
     write: Callable[[Line], Mapping[str, Any]]
@@ -130,7 +134,7 @@ class KeptInCluster(Generic[Line]):
         """Use this connection; `guard` raises LockLost if the lock is not ours. Without one it only reads."""
         self.kind = kind
         self._connection, self._guard = connection, guard or read_only
-        self._place = core(namespace) / "configmaps"
+        self._namespace, self._place = namespace, core(namespace) / "configmaps"
         self.name = f"{namespace}/{kind.name}"
         self._version = ""
 
@@ -143,6 +147,17 @@ class KeptInCluster(Generic[Line]):
         found = objects.find(self._connection, place, objects.ConfigMap, patience=_PATIENCE)
         self._version = found.metadata.resourceVersion if found is not None else ""
         return unpacked(self.kind, found.data or {}) if found is not None else None
+
+    def read_for_person(self) -> KeptLines[Line] | None:
+        """Return what `read` does; what can't be read is a ClusterError as well, which says what to do."""
+        try:
+            return self.read()
+        except ValueError as error:
+            raise Rejected(self.unreadable(error)) from error
+
+    def unreadable(self, why: ValueError) -> str:
+        """Return in words that it can't be read, and how to end that."""
+        return unreadable(self._namespace, self.kind.name, why, self.kind.begins)
 
     def write(self, kept: KeptLines[Line]) -> None:
         """Write it over what was read last; raises LockLost and ClusterError.

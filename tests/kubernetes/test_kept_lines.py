@@ -25,6 +25,7 @@ class Sight(Struct, frozen=True):
 SIGHTS: LineKind[Sight] = LineKind(
     "node-maintenance-sights",
     "sights",
+    "what is seen from then on is kept",
     lambda sight: sight.at,
     lambda sight: (sight.who, sight.at),
     encoded,

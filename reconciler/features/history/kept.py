@@ -14,9 +14,6 @@ from reconciler.model.sayings import DEED, Deed
 
 HistoryLine = EndedCase | Deed
 
-BEGINS = "what happens from then on is kept"
-"""What follows once a ConfigMap that can't be read is deleted."""
-
 
 def _at(line: HistoryLine) -> datetime:
     return line.times.ended if isinstance(line, EndedCase) else line.at
@@ -43,5 +40,11 @@ def _read(fields: Mapping[str, Any]) -> HistoryLine:
 
 
 HISTORY: LineKind[HistoryLine] = LineKind(
-    NAME, "cases that ended and what people did", _at, _identity, _write, _read
+    NAME,
+    "cases that ended and what people did",
+    "what happens from then on is kept",
+    _at,
+    _identity,
+    _write,
+    _read,
 )

@@ -11,12 +11,9 @@ from msgspec import Struct
 from jobs.runtime.case_lines import BrokenLine, CaseLines, TooManyCases, read_case_lines
 from jobs.runtime.environment import Target, connected
 from jobs.runtime.event_lines import named_together
-from reconciler.features.history import NAME
-from reconciler.features.history.kept import BEGINS, HISTORY
-from reconciler.kubernetes.config_maps import unreadable
+from reconciler.features.history.kept import HISTORY
 from reconciler.kubernetes.kept_lines import KeptInCluster
 from reconciler.model.ended_case import EndedCase
-from reconciler.model.errors import Rejected
 from reconciler.model.sayings import DEED, Deed, from_fields
 from reconciler.report.values import Document, moment_value
 
@@ -88,10 +85,7 @@ def of_cluster(target: Target, since: datetime | None) -> Read:
     """Return what the cluster keeps; raises ClusterError."""
     with connected(target) as connection:
         place = KeptInCluster(HISTORY, connection, target.namespace)
-        try:
-            kept = place.read()
-        except ValueError as error:
-            raise Rejected(unreadable(target.namespace, NAME, error, BEGINS)) from error
+        kept = place.read_for_person()
     lines = HistoryLines(since)
     for line in kept.lines if kept is not None else ():
         if isinstance(line, Deed):

@@ -159,4 +159,6 @@ def from_fields(fields: Mapping[str, Any]) -> Kept:
     return decoded(Stretch, fields) if fields.get("observes") is True else decoded(ObservedCase, fields)
 
 
-OBSERVED_CASES: LineKind[Kept] = LineKind(NAME, "observed cases", at, identity, to_fields, from_fields)
+OBSERVED_CASES: LineKind[Kept] = LineKind(
+    NAME, "observed cases", "what is observed from then on is kept", at, identity, to_fields, from_fields
+)

@@ -13,14 +13,11 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document, print_text
 from jobs.runtime.process import Viewed, first
 from jobs.runtime.settings_source import settings_to_show
-from reconciler.features.observed import NAME
 from reconciler.features.observed.cases import OBSERVED_CASES, Kept, Stretch
 from reconciler.features.observed.lines import read_files
 from reconciler.features.observed.summary import as_csv, as_text, chosen, summed_up
 from reconciler.features.observed.way import offers, steps
-from reconciler.kubernetes.config_maps import unreadable
 from reconciler.kubernetes.kept_lines import KeptInCluster
-from reconciler.model.errors import Rejected
 from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted
 from reconciler.model.values import replace
@@ -51,11 +48,7 @@ def show(asked: Viewed) -> int:
     with connected(asked.target) as connection:
         place = KeptInCluster(OBSERVED_CASES, connection, asked.target.namespace)
         source = f"the ConfigMap {place.name}"
-        try:
-            kept = place.read()
-        except ValueError as error:
-            why = unreadable(asked.target.namespace, NAME, error, "what is observed from then on is kept")
-            raise Rejected(why) from error
+        kept = place.read_for_person()
         readiness = first("findings")
         known = readiness(asked.target, connection)(settings) if readiness is not None else None
     lines: tuple[Kept, ...] = kept.lines if kept is not None else ()

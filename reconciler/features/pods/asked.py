@@ -7,13 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from jobs.runtime.process import AskedPod
-from reconciler.features.pods import NAME
-from reconciler.features.pods.kept import BEGINS, MOVED_PODS
+from reconciler.features.pods.kept import MOVED_PODS
 from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.moved import MovedPod, to_fields
 from reconciler.features.pods.publisher import read_published
 from reconciler.features.pods.report import how
-from reconciler.kubernetes.config_maps import unreadable
 from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
 from reconciler.model.errors import ClusterError, Forbidden
 from reconciler.model.explanation import KnownMove
@@ -49,7 +47,7 @@ def moves_in_cluster(asked: AskedPod) -> Answer:
     except ClusterError as error:
         return (), [f"the ConfigMap {place.name} could not be read: {error.because}"]
     except ValueError as error:
-        return (), [unreadable(asked.target.namespace, NAME, error, BEGINS)]
+        return (), [place.unreadable(error)]
     pods = kept.lines if kept is not None else ()
     return [_known(pod) for pod in pods if pod.pod == f"{asked.namespace}/{asked.name}"], ()
 

@@ -16,8 +16,8 @@ from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document
 from jobs.runtime.outside import examined
 from jobs.runtime.settings_source import SettingsInUse, SettingsSource, settings_to_show
-from reconciler.features.pods import NAME, PUBLISHED
-from reconciler.features.pods.kept import BEGINS, MOVED_PODS
+from reconciler.features.pods import PUBLISHED
+from reconciler.features.pods.kept import MOVED_PODS
 from reconciler.features.pods.lines import PodLines
 from reconciler.features.pods.moved import MovedPod
 from reconciler.features.pods.published import Published
@@ -161,10 +161,7 @@ def _kept(target: Target) -> tuple[str, KeptLines[MovedPod] | None]:
     """Return what the cluster keeps, and what that is called; None if nothing is. Raises ClusterError."""
     with connected(target) as connection:
         place = KeptInCluster(MOVED_PODS, connection, target.namespace)
-        try:
-            return f"the ConfigMap {place.name}", place.read()
-        except ValueError as error:
-            raise Rejected(unreadable(target.namespace, NAME, error, BEGINS)) from error
+        return f"the ConfigMap {place.name}", place.read_for_person()
 
 
 def _published(target: Target, namespace: str, refused: ClusterError) -> tuple[Published, str]:

@@ -6,9 +6,12 @@ from reconciler.features.pods import NAME
 from reconciler.features.pods.moved import MovedPod, from_fields, to_fields
 from reconciler.kubernetes.kept_lines import LineKind
 
-BEGINS = "the pods that are moved from then on are kept"
-"""What follows once a ConfigMap that can't be read is deleted."""
-
 MOVED_PODS: LineKind[MovedPod] = LineKind(
-    NAME, "moved pods", lambda pod: pod.at, lambda pod: (pod.uid, pod.at), to_fields, from_fields
+    NAME,
+    "moved pods",
+    "the pods that are moved from then on are kept",
+    lambda pod: pod.at,
+    lambda pod: (pod.uid, pod.at),
+    to_fields,
+    from_fields,
 )

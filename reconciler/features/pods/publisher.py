@@ -8,12 +8,11 @@ from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
-from reconciler.features.pods import NAME, PUBLISHED
-from reconciler.features.pods.kept import BEGINS, MOVED_PODS
+from reconciler.features.pods import PUBLISHED
+from reconciler.features.pods.kept import MOVED_PODS
 from reconciler.features.pods.published import Published, from_config_map
 from reconciler.http.retrying import Guard
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.config_maps import unreadable
 from reconciler.kubernetes.connection import Connection, Request, core
 from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.kubernetes.kept_lines import KeptInCluster
@@ -194,14 +193,11 @@ class PublishedMaps:
     def __init__(self, connection: Connection, guard: Guard, own: str) -> None:
         """Use this connection as the reconciler in the namespace `own`; `guard` as in `Publisher`."""
         self._place = KeptInCluster(MOVED_PODS, connection, own)
-        self._publisher, self._own = Publisher(connection, guard, own), own
+        self._publisher = Publisher(connection, guard, own)
 
     def namespaces(self) -> tuple[str, ...]:
         """Return the namespaces that may have one; raises ClusterError."""
-        try:
-            kept = self._place.read()
-        except ValueError as error:
-            raise Rejected(unreadable(self._own, NAME, error, BEGINS)) from error
+        kept = self._place.read_for_person()
         return recorded_in(kept.beside) if kept is not None else ()
 
     def delete(self, namespace: str) -> None:
