@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 from reconciler.model.content import short_hash
 from reconciler.model.ended_case import case_start
@@ -11,7 +10,7 @@ from reconciler.model.instructions import Word, hold_of, instructions_of, unveri
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import EARLIEST
 from reconciler.model.node import Node
-from reconciler.model.problems import guarded
+from reconciler.model.problems import internal
 from reconciler.model.record import Record
 from reconciler.model.sayings import EVERYTHING, NodeSayings, Saying
 from reconciler.model.values import replace
@@ -24,18 +23,24 @@ def sayings(context: PassContext, parts: Parts) -> Mapping[str, NodeSayings | No
 
     Nodes of which nobody says anything are left out, as those are that rest.
     """
-    found: dict[str, NodeSayings | None] = {}
+    known: dict[str, NodeSayings | None] = {}
     for node in context.snapshot.nodes:
-        what = f"what people say of node {node.name} is not known"
-        said = guarded(what, partial(_of_node, node, context, parts), None)[0]
+        said: NodeSayings | None = None
+        try:
+            # Almost all nodes: what people say is in annotations.
+            if not node.annotations and node.name not in context.snapshot.records:
+                continue
+            said = _of_node(node, context, parts)
+        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
+            internal(f"what people say of node {node.name} is not known", error)
         if said is None or said.said:
-            found[node.name] = said if context.settings.in_fleet(node.labels) else None
-    return found
+            known[node.name] = said if context.settings.in_fleet(node.labels) else None
+    return known
 
 
-def _of_node(node: Node, context: PassContext, parts: Parts) -> NodeSayings | None:
-    found, prefix = context.snapshot.records.get(node.name), context.keys.prefix
-    record = found if isinstance(found, Record) else None
+def _of_node(node: Node, context: PassContext, parts: Parts) -> NodeSayings:
+    record, prefix = context.snapshot.records.get(node.name), context.keys.prefix
+    record = record if isinstance(record, Record) else None
     said = (*_of_core(node, record, prefix), *parts.sayings(node, prefix))
     case = record.case(DEFAULT) if said and record is not None else None
     start = case_start(case) if case is not None and case.open else None
