@@ -32,7 +32,7 @@ def pods_of(
     read, and NotFound if no node runs one.
     """
     check_pods_seen(examination, namespace)
-    snapshot = examination.snapshot
+    plan, snapshot = examination.plan, examination.snapshot
     every = snapshot.pods
     pods: dict[str, list[Pod]] = {
         node: [pod for pod in of_node if pod.namespace == namespace and not pod.finished]
@@ -43,10 +43,19 @@ def pods_of(
         known = sorted({pod.namespace for of_node in every.values() for pod in of_node})
         message = f"no node runs a pod of the namespace {quoted(namespace)}{near(namespace, known)}"
         raise NotFound(message, status=404)
+    planned = {each.node for each in plan.nodes}
     moves: list[PodMove] = []
     for node in snapshot.nodes:
-        if pods.get(node.name):
+        if not pods.get(node.name):
+            continue
+        if node.name in planned:
             moves += moves_on(node, pods[node.name], examination, events, settings)
+        else:
+            # What a drain would do does not matter on a node without one, and takes long to find out.
+            quiet = plan_of(node, plan)
+            moves += [
+                move_of(pod, quiet, PodVerdict(pod.key, pod.uid, UNKNOWN), None) for pod in pods[node.name]
+            ]
     return NamespacePods(namespace, tuple(sorted(moves, key=by_need)))
 
 
@@ -61,14 +70,9 @@ def check_pods_seen(examination: Examination, namespace: str | None) -> None:
 def moves_on(
     node: Node, pods: Iterable[Pod], examination: Examination, events: Assessment, settings: Settings
 ) -> list[PodMove]:
-    """Return whether these pods of a node move; the rest is as in `pods_of`."""
-    plan, snapshot = examination.plan, examination.snapshot
-    if all(planned.node != node.name for planned in plan.nodes):
-        # What a drain would do does not matter on a node without one, and takes long to find out.
-        quiet = plan_of(node, plan)
-        return [move_of(pod, quiet, PodVerdict(pod.key, pod.uid, UNKNOWN), None) for pod in pods]
-    explained = explain_node(node, examination, events.of(node.name), settings, plan.now)
-    return [explain_pod(pod, explained, snapshot).move for pod in pods]
+    """Return whether these pods of a node in the plan move; the rest is as in `pods_of`."""
+    explained = explain_node(node, examination, events.of(node.name), settings, examination.plan.now)
+    return [explain_pod(pod, explained, examination.snapshot).move for pod in pods]
 
 
 def by_need(move: PodMove) -> tuple[bool, bool, datetime, str, str]:

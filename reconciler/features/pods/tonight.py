@@ -16,7 +16,7 @@ from reconciler.model.moments import to_text
 from reconciler.model.values import encoded
 from reconciler.passes.assess import assess
 from reconciler.profiles.orders import why_drained
-from reconciler.report.explain import order_events, plan_of
+from reconciler.report.explain import order_events
 from reconciler.report.moves import answer_words, counts
 from reconciler.report.of_namespace import by_need, check_pods_seen, moves_on
 from reconciler.report.text import shown
@@ -70,7 +70,7 @@ def tonight(found: Examination, namespace: str | None, settings: Settings) -> To
     check_pods_seen(found, namespace)
     plan, snapshot = found.plan, found.snapshot
     until, events = end_of_night(plan.now, settings.time_zone), assess(snapshot, plan.now)
-    planned = {node.node for node in plan.nodes}
+    planned = {node.node: node for node in plan.nodes}
     moves: list[tuple[PodMove, str]] = []
     undated = 0
     for node in snapshot.nodes:
@@ -79,9 +79,9 @@ def tonight(found: Examination, namespace: str | None, settings: Settings) -> To
             for pod in snapshot.pods.get(node.name, ())
             if namespace in (None, pod.namespace) and not pod.finished
         ]
-        if node.name not in planned or not here:
+        of_node = planned.get(node.name)
+        if of_node is None or not here:
             continue
-        of_node = plan_of(node, plan)
         begins = of_node.schedule.planned_start if of_node.schedule is not None else None
         if begins is not None and begins > until:
             continue
