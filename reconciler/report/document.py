@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from reconciler import __version__
 from reconciler.model.drains import Phase
 from reconciler.model.errors import NotFound
 from reconciler.model.explanation import NamespacePods
@@ -27,7 +26,7 @@ from reconciler.report import safe
 from reconciler.report.acting import By, carried_out, reconciler_value
 from reconciler.report.columns import NodeReport
 from reconciler.report.standing import Standing, words_for
-from reconciler.report.values import Document, keys, plain, settings_value
+from reconciler.report.values import Document, head, keys, plain, settings_value
 
 
 class Filter(Struct, frozen=True):
@@ -89,9 +88,7 @@ keys(Filter, "nodes selector? namespace? only? shown of quiet")
 def heading(plan: Plan) -> Document:
     """Return the first keys of a document about a plan."""
     return {
-        "version": "v1",
-        "program": __version__,
-        "at": plain(plan.now),
+        **head(plan.now),
         "reconciler": reconciler_value(plan.reconciler),
         "mode": plan.mode,
         "settings": settings_value(plan.settings.version, plan.now),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -16,6 +17,16 @@ Row = TypeVar("Row")
 
 _CELL = 32
 """Columns of a cell on a terminal; a longer text is shortened in its middle."""
+
+
+def minute(moment: datetime | None) -> str:
+    """Return a moment (aware) as a minute in UTC for a cell, empty if it is not known."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if moment is not None else ""
+
+
+def second(moment: datetime) -> str:
+    """Return a moment (aware) as a second in UTC for a cell."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 class Table(Struct, Generic[Row], frozen=True):

@@ -12,6 +12,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any
 
+from reconciler import __version__
 from reconciler.model.case_outcome import CaseOutcome, CaseResult
 from reconciler.model.content import SettingsVersion
 from reconciler.model.drains import Blocker, DrainProgress
@@ -40,6 +41,11 @@ def plain(value: Any) -> Any:
     if kind in _AS_IT_IS:
         return value
     return (_ENCODERS.get(kind) or _encoder(value))(value)
+
+
+def head(at: datetime) -> Document:
+    """Return the first keys of a document that was made `at` a moment (aware)."""
+    return {"version": "v1", "program": __version__, "at": plain(at)}
 
 
 def keys(kind: type, text: str) -> None:

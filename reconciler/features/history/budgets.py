@@ -10,9 +10,8 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from reconciler.calendar.values import format_duration
-from reconciler.features.history.tables import minute
 from reconciler.model.ended_case import EndedCase
-from reconciler.report.rows import Table
+from reconciler.report.rows import Table, minute
 from reconciler.report.text import shown
 from reconciler.report.values import moment_value
 

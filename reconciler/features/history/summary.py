@@ -14,14 +14,13 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from reconciler import __version__
 from reconciler.calendar.values import format_duration
 from reconciler.model.case_outcome import ENDS, CaseResult, InTime
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.limits import count_of
 from reconciler.report import safe
 from reconciler.report.text import shown
-from reconciler.report.values import Document, keys, moment_value, plain
+from reconciler.report.values import Document, head, keys, moment_value, plain
 
 _ROWS = 50
 """Rows of a table, those with the most cases; the JSON output has all of them."""
@@ -96,9 +95,7 @@ class Summary(Struct, frozen=True):
         """The sum as plain values."""
         document: Document = plain(
             {
-                "version": "v1",
-                "program": __version__,
-                "at": self.at,
+                **head(self.at),
                 "since": self.since,
                 "from": self.cases[0].times.ended if self.cases else None,
                 "to": self.cases[-1].times.ended if self.cases else None,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from reconciler import __version__
 from reconciler.calendar.values import format_duration
 from reconciler.features.history.summary import Summary, between
 from reconciler.model import sayings
@@ -17,19 +16,9 @@ from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.model.sayings import Deed
 from reconciler.report import safe
-from reconciler.report.rows import Table
+from reconciler.report.rows import Table, minute, second
 from reconciler.report.text import shown
-from reconciler.report.values import Document, moment_value
-
-
-def minute(moment: datetime) -> str:
-    """Return a moment (aware) as a minute in UTC, for a cell."""
-    return moment.astimezone(ZoneInfo("UTC")).strftime("%Y-%m-%d %H:%M")
-
-
-def second(moment: datetime) -> str:
-    """Return a moment (aware) as a second in UTC, for a cell."""
-    return moment.astimezone(ZoneInfo("UTC")).strftime("%Y-%m-%d %H:%M:%S")
+from reconciler.report.values import Document, head, moment_value
 
 
 def _length(length: timedelta | None) -> str:
@@ -144,14 +133,7 @@ def deed_document(summary: Summary, deeds: Iterable[Deed], node: str | None, sou
 
 
 def _head(summary: Summary, node: str | None, source: Document) -> Document:
-    return {
-        "version": "v1",
-        "program": __version__,
-        "at": moment_value(summary.at),
-        "since": moment_value(summary.since),
-        "node": node,
-        **source,
-    }
+    return {**head(summary.at), "since": moment_value(summary.since), "node": node, **source}
 
 
 def deeds_as_csv(deeds: Iterable[Deed]) -> str:

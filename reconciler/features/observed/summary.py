@@ -9,15 +9,14 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from reconciler import __version__
 from reconciler.features.observed.cases import Fate, Kept, ObservedCase, Stretch, to_fields
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import to_text
 from reconciler.model.panels import Panel, Step
 from reconciler.model.values import replace
-from reconciler.report.rows import Table
+from reconciler.report.rows import Table, minute
 from reconciler.report.text import shown
-from reconciler.report.values import Document, plain
+from reconciler.report.values import Document, head, keys, plain
 
 _NAMED = 3
 """Reasons, or budgets, that the sentence names."""
@@ -30,6 +29,9 @@ _ON_PAGE = 50
 
 _ROWS = 100
 """Rows of a text; the other outputs have all of them."""
+
+
+keys(Step, "title done because todo comment")
 
 
 class Sum(Struct, frozen=True):
@@ -91,27 +93,15 @@ class Sum(Struct, frozen=True):
     @property
     def document(self) -> Document:
         """The sum as plain values."""
-        steps = [
-            {
-                "title": step.title,
-                "done": step.done,
-                "because": step.because,
-                "todo": list(step.todo),
-                "comment": step.comment,
-            }
-            for step in self.steps
-        ]
         return {
-            "version": "v1",
-            "program": __version__,
-            **plain({"at": self.at, "wholeFrom": self.whole_from}),
-            "source": self.source,
+            **head(self.at),
+            **plain({"wholeFrom": self.whole_from, "source": self.source}),
             "observes": self.observes,
             "observedSeconds": self.lasted.total_seconds() if self.lasted is not None else None,
             "summary": self.sentence,
             "fates": {fate.value: self.fates[fate] for fate in Fate},
             "cases": [to_fields(case) for case in self.cases],
-            "steps": steps,
+            "steps": plain(self.steps),
         }
 
 
@@ -167,19 +157,15 @@ def _most(names: Iterable[str]) -> str:
     return first_of([name for name, _ in Counter(names).most_common()], _NAMED)
 
 
-def _minute(moment: datetime | None) -> str:
-    return moment.astimezone(ZoneInfo("UTC")).strftime("%Y-%m-%d %H:%M") if moment is not None else ""
-
-
 CASES: Table[ObservedCase] = Table(
     (
-        ("announced (UTC)", lambda case: _minute(case.announced)),
+        ("announced (UTC)", lambda case: minute(case.announced)),
         ("node", lambda case: case.node),
         ("would be", lambda case: case.fate.value),
         ("kind", lambda case: case.kind),
         ("pool", lambda case: case.pool),
-        ("drain from", lambda case: _minute(case.begins)),
-        ("platform from", lambda case: _minute(case.struck or case.date)),
+        ("drain from", lambda case: minute(case.begins)),
+        ("platform from", lambda case: minute(case.struck or case.date)),
         ("pods", lambda case: str(case.pods) if case.pods is not None else ""),
     ),
     3,

@@ -8,12 +8,11 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from reconciler import __version__
 from reconciler.features.pods.moved import MovedPod, to_fields
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
 from reconciler.report.text import shown
-from reconciler.report.values import Document, plain
+from reconciler.report.values import Document, head, plain
 
 _ROWS = 100
 """Pods in a text, the newest; the JSON output has all of them."""
@@ -38,9 +37,8 @@ class PodsReport(Struct, frozen=True):
     def document(self) -> Document:
         """The report as plain values."""
         return {
-            "version": "v1",
-            "program": __version__,
-            **plain({"at": self.at, "since": self.since, "wholeFrom": self.whole_from}),
+            **head(self.at),
+            **plain({"since": self.since, "wholeFrom": self.whole_from}),
             "namespace": self.namespace,
             "source": self.source,
             "leftOut": self.left_out,

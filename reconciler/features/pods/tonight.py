@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from reconciler import __version__
 from reconciler.features.pods.coming import ComingPod, coming, end_of_night
 from reconciler.model.explanation import Examination, Moves, PodMove
 from reconciler.model.limits import count_of
@@ -20,7 +19,7 @@ from reconciler.report.explain import order_events
 from reconciler.report.moves import answer_words, counts
 from reconciler.report.of_namespace import by_need, check_pods_seen, moves_on
 from reconciler.report.text import shown
-from reconciler.report.values import Document, plain, unseen_lines
+from reconciler.report.values import Document, head, plain, unseen_lines
 from reconciler.settings.schema import Settings
 
 CLUSTER = "the nodes and pods of the cluster"
@@ -51,9 +50,8 @@ class TonightReport(Struct, frozen=True):
     def document(self) -> Document:
         """The report as plain values."""
         return {
-            "version": "v1",
-            "program": __version__,
-            **plain({"at": self.at, "until": self.until, "namespace": self.namespace}),
+            **head(self.at),
+            **plain({"until": self.until, "namespace": self.namespace}),
             "source": self.source,
             "pods": [encoded(pod) for pod in self.pods],
             "undated": self.undated,

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
-from reconciler import __version__
 from reconciler.features.readiness.findings import Finding, KeptByPeople, Readiness, WorkloadFindings
 from reconciler.model.findings import FindingRow, FindingsPart, Severity
 from reconciler.model.limits import count_of, first_of
 from reconciler.report import safe
 from reconciler.report.text import markdown_page, markdown_table, row, shown
-from reconciler.report.values import Document, moment_value, plain, settings_value, unseen_lines
+from reconciler.report.values import Document, head, moment_value, plain, settings_value, unseen_lines
 
 MOST_NAMES = 100
 """Names of nodes, and of pods, of one finding in the document; their numbers are always whole."""
@@ -35,9 +34,7 @@ def to_document(readiness: Readiness) -> Document:
     counted = Counter(workload.severity for workload in readiness.workloads)
     document: Document = plain(
         {
-            "version": "v1",
-            "program": __version__,
-            "at": readiness.now,
+            **head(readiness.now),
             "timeZone": readiness.time_zone,
             "settings": settings_value(readiness.settings, readiness.now),
             "assumed": readiness.kind,
