@@ -312,25 +312,25 @@ def _action(verdict: PodVerdict, options: DrainOptions) -> str:
 def _drain(
     asked: DrainCommand, ledger: _Ledger, cluster: Cluster, nodes: list[Node], held: Mapping[str, PersonHold]
 ) -> int:
-    clock, stop, told = (
+    clock, stop, events = (
         SystemClock(),
         threading.Event(),
         _EventsToWrite(author(ledger.connection), ledger.connection),
     )
-    claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, told)]
+    claimed = [node for node in nodes if _claim(node, held.get(node.name), asked, cluster, events)]
     # `hold --all --now` writes the ledger, and lists the nodes then: it finds the claims, or is found here.
     holds = () if asked.options.ignore_holds else ledger.holds()
-    claimed = [node for node in claimed if not _is_stopped(node, holds, told)]
+    claimed = [node for node in claimed if not _is_stopped(node, holds, events)]
     failed = len(claimed) < len(nodes)
     # As with kubectl, a refused pod leaves the node cordoned, and nothing is evicted from it.
-    orders = [order for node in claimed if (order := _order(node, asked, cluster, clock, told)) is not None]
+    orders = [order for node in claimed if (order := _order(node, asked, cluster, clock, events)) is not None]
     failed |= len(orders) < len(claimed)
-    ended = _drained(orders, asked, ledger, cluster, told, stop)
+    ended = _drained(orders, asked, ledger, cluster, events, stop)
     by_name = {node.name: node for node in claimed}
     for order in orders:
         failed |= not _print_end(order, ended[order.node], asked, stopped=stop.is_set())
-        told.end(by_name[order.node], ended[order.node], stopped=stop.is_set())
-    told.write()
+        events.end(by_name[order.node], ended[order.node], stopped=stop.is_set())
+    events.write()
     return 128 + signal.SIGINT if stop.is_set() else int(failed)
 
 
@@ -339,7 +339,7 @@ def _drained(
     asked: DrainCommand,
     ledger: _Ledger,
     cluster: Cluster,
-    told: _EventsToWrite,
+    events: _EventsToWrite,
     stop: threading.Event,
 ) -> Mapping[str, DrainProgress]:
     """Carry out the orders until all drains have ended, or `stop` is set by a signal; return the drains."""
@@ -373,7 +373,7 @@ def _drained(
                 observers.ordered(order)
                 drainer.start(order)
             # Only now, because the drains must not wait for them.
-            told.write()
+            events.write()
             while not stop.is_set() and not drainer.wait(0):
                 drainer.wait(0.5)
         finally:
@@ -428,12 +428,12 @@ class _EventsToWrite:
 
 
 def _claim(
-    node: Node, hold: PersonHold | None, asked: DrainCommand, cluster: Cluster, told: _EventsToWrite
+    node: Node, hold: PersonHold | None, asked: DrainCommand, cluster: Cluster, events: _EventsToWrite
 ) -> bool:
     decided: list[NodeWrite | ClaimRefused | None] = []
 
     def decide(node: Node) -> NodeWrite | None:
-        decided.append(claim(node, asked.options.prefix, told.who, SystemClock().now(), hold))
+        decided.append(claim(node, asked.options.prefix, events.who, SystemClock().now(), hold))
         return decided[-1] if isinstance(decided[-1], NodeWrite) else None
 
     try:
@@ -449,22 +449,22 @@ def _claim(
         echo(f"{node.name}: goes on")
         return True
     if write.unschedulable:
-        told.add(node, "MaintenanceCordon", f"cordoned by {told.who}, to drain it by hand")
+        events.add(node, "MaintenanceCordon", f"cordoned by {events.who}, to drain it by hand")
     echo(f"{node.name}: {'cordoned' if write.unschedulable else 'was cordoned already'}")
     return True
 
 
-def _is_stopped(node: Node, holds: tuple[PersonHold, ...], told: _EventsToWrite) -> bool:
+def _is_stopped(node: Node, holds: tuple[PersonHold, ...], events: _EventsToWrite) -> bool:
     """Return whether one of these holds of many nodes stops the drain before it begins, and print it."""
     now = SystemClock().now()
     hold = next((one for one in holds if one.stops and one.applies(node.pool, now)), None)
     if hold is None:
         return False
     because = f"{hold.words(node.name)}; nothing was evicted"
-    told.add(
+    events.add(
         node,
         "MaintenanceStopped",
-        f"the drain by {told.who}, by hand, did not begin: {because}",
+        f"the drain by {events.who}, by hand, did not begin: {because}",
         warning=True,
     )
     echo(f"{node.name}: {because}; it stays cordoned, reconciler release {node.name} undoes it", err=True)
@@ -472,7 +472,7 @@ def _is_stopped(node: Node, holds: tuple[PersonHold, ...], told: _EventsToWrite)
 
 
 def _order(
-    node: Node, asked: DrainCommand, cluster: Cluster, clock: SystemClock, told: _EventsToWrite
+    node: Node, asked: DrainCommand, cluster: Cluster, clock: SystemClock, events: _EventsToWrite
 ) -> DrainOrder | None:
     try:
         options, seen = _options(asked, cluster, node)
@@ -485,8 +485,8 @@ def _order(
         for blocker in seen.refused:
             echo(f"{node.name}: cannot delete {blocker.pod}: {blocker.because}", err=True)
         because = "; ".join(f"{one.pod}: {one.because}" for one in seen.refused)
-        message = f"the drain by {told.who}, by hand, evicts nothing: {because}"
-        told.add(node, "MaintenanceStopped", message, warning=True)
+        message = f"the drain by {events.who}, by hand, evicts nothing: {because}"
+        events.add(node, "MaintenanceStopped", message, warning=True)
         undo = f"reconciler release {node.name} undoes it"
         echo(f"{node.name}: nothing was evicted; it stays cordoned, {undo}", err=True)
         return None
@@ -497,7 +497,7 @@ def _order(
         timeout=asked.timeout,
         options=options,
         node_ready=node.ready,
-        why=f"drained by {told.who}, by hand",
+        why=f"drained by {events.who}, by hand",
     )
 
 

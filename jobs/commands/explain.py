@@ -128,7 +128,7 @@ def _explained(name: str, settings: Settings, target: Target, given: Mapping[str
 def _moves(asked: AskedPod) -> tuple[tuple[KnownMove, ...], tuple[str, ...]]:
     """Return what features keep of how the pod was moved, the newest first, and what could not be read."""
     answers = [process.moves(asked) for process in processes() if process.moves]
-    moves = sorted((move for found, _ in answers for move in found), key=lambda move: move.at, reverse=True)
+    moves = sorted((move for known, _ in answers for move in known), key=lambda move: move.at, reverse=True)
     return tuple(moves), tuple(problem for _, problems in answers for problem in problems)
 
 

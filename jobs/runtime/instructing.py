@@ -65,11 +65,11 @@ class NodeChoice(Struct, frozen=True):
         if self.names:
             check_nodes(self.names, nodes.keys())
             return [nodes[name] for name in dict.fromkeys(self.names)]
-        found = [node for node in nodes.values() if settings.in_fleet(node.labels) and self._has(node)]
-        if not found:
+        matching = [node for node in nodes.values() if settings.in_fleet(node.labels) and self._has(node)]
+        if not matching:
             chosen = self.selector or (self.scope if self.scope != ALL else settings.node_selector)
             raise NotFound(f"no node matches {chosen}", status=404)
-        return found
+        return matching
 
     @property
     def words(self) -> str:

@@ -144,9 +144,9 @@ class KeptInCluster(Generic[Line]):
         Raises ClusterError, and ValueError if it can't be read.
         """
         place = self._place / self.kind.name
-        found = objects.find(self._connection, place, objects.ConfigMap, patience=_PATIENCE)
-        self._version = found.metadata.resourceVersion if found is not None else ""
-        return unpacked(self.kind, found.data or {}) if found is not None else None
+        present = objects.find(self._connection, place, objects.ConfigMap, patience=_PATIENCE)
+        self._version = present.metadata.resourceVersion if present is not None else ""
+        return unpacked(self.kind, present.data or {}) if present is not None else None
 
     def read_for_person(self) -> KeptLines[Line] | None:
         """Return what `read` does; what can't be read is a ClusterError as well, which says what to do."""

@@ -440,9 +440,9 @@ class HeldBy(Struct, frozen=True):
     def together(*held: HeldBy) -> tuple[HeldBy, ...]:
         """Return the time of each budget in all, the longest first, of those that held longest."""
         total: Counter[str] = Counter()
-        for one in held:
-            total[one.budget] += one.seconds
-        longest = sorted(total.items(), key=lambda one: (-one[1], one[0]))[:MOST_HOLDING]
+        for spent in held:
+            total[spent.budget] += spent.seconds
+        longest = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:MOST_HOLDING]
         return tuple(HeldBy(budget, seconds) for budget, seconds in longest if seconds)
 
 

@@ -36,13 +36,13 @@ class BudgetTime(Struct, frozen=True):
 
 def budget_times(cases: Iterable[EndedCase]) -> tuple[BudgetTime, ...]:
     """Return each budget that held one of the cases, the worst first."""
-    found: dict[str, list[tuple[int, EndedCase]]] = {}
+    by_budget: dict[str, list[tuple[int, EndedCase]]] = {}
     for case in cases:
         for held in case.held_by:
-            found.setdefault(held.budget, []).append((held.seconds, case))
+            by_budget.setdefault(held.budget, []).append((held.seconds, case))
     times = []
-    for budget, each in found.items():
-        worst, of = max(each, key=lambda one: one[0])
+    for budget, each in by_budget.items():
+        worst, of = max(each, key=lambda held: held[0])
         times.append(
             BudgetTime(
                 budget,

@@ -52,7 +52,7 @@ class Recorder:
             self._apart = None
             self._keeper.add(look)
             return
-        # Who was there first said it before this process, and another one has told of it.
+        # What stands at the first look was said before this process began, and another process has logged it.
         before = self._apart
         self._apart, deeds = (before or Remembered()).after(look)
         for deed in deeds if before is not None else ():

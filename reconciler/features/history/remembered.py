@@ -153,8 +153,8 @@ class Remembered(Struct, frozen=True):
             now = {hold.word.scope for hold in look.holds}
             for scope, stood in self.many.items():
                 if scope not in now and not _over(stood, look.at):
-                    words = (one for one in look.ended if one.word.scope == scope)
-                    ended = next((one for one in words if one.word.at == stood.given), None)
+                    ends = (end for end in look.ended if end.word.scope == scope)
+                    ended = next((end for end in ends if end.word.at == stood.given), None)
                     word, did = (ended.end, ended.done) if ended is not None else (Word(), stood.over)
                     yield deed_of(replace(word, scope=scope), look.at, did)
 

@@ -37,11 +37,11 @@ def show(asked: Viewed) -> int:
             echo(f"{count_of(broken, 'line')} about cases can't be read", err=True)
         node = whole_name(asked.node, {case.node for case in cases}) if asked.node is not None else None
         source = named_together(asked.files)
-        found = summed_up(chosen(cases, since, node), now, source)
+        total = summed_up(chosen(cases, since, node), now, source)
         if asked.output == "csv":
-            print_text(as_csv(found), nl=False)
+            print_text(as_csv(total), nl=False)
         else:
-            echo_document(found.document, asked.output, partial(as_text, found, ZoneInfo("UTC")))
+            echo_document(total.document, asked.output, partial(as_text, total, ZoneInfo("UTC")))
         return BROKEN if broken else 0
     policy = settings_to_show(asked.config, asked.target, now)
     settings = policy.settings
@@ -57,18 +57,18 @@ def show(asked: Viewed) -> int:
     if kept is None:
         why = "no pass in mode Observe was made by `serve`, `observed.keep` is 0s"
         echo(f"{source} does not exist: {why}, or the reconciler is in another namespace", err=True)
-    found = summed_up(
+    total = summed_up(
         chosen(lines, since, node),
         now,
         source,
         observes=settings.mode is Mode.OBSERVE,
         whole_from=kept.whole_from if kept is not None else None,
     )
-    found = replace(found, steps=steps(found, settings, known, simulates=offers("simulate")))
+    total = replace(total, steps=steps(total, settings, known, simulates=offers("simulate")))
     echo_lines(policy.first_lines(asked.output))
-    document = policy.named_in(found.document)
+    document = policy.named_in(total.document)
     if asked.output == "csv":
-        print_text(as_csv(found), nl=False)
+        print_text(as_csv(total), nl=False)
     else:
-        echo_document(document, asked.output, partial(as_text, found, settings.time_zone))
+        echo_document(document, asked.output, partial(as_text, total, settings.time_zone))
     return policy.exit_code

@@ -1,8 +1,7 @@
 """Follows the cases of passes in mode Observe: what each plan says, and what the platform does then.
 
-Such a pass begins each drain anew, and takes a place of the budget for it, for as long as the platform has
-not ended the event. So the next node gets its place when it would have got it, with two exceptions, which
-`_has_turn` knows.
+Each such pass begins all drains again. A drain takes its place in the budget until the platform ends the
+event, so the next node gets a place when it would have got one. `_has_turn` knows the two exceptions.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Following:
                 case = _new(node, plan.labels.get(name, {}), now)
             if case is None:
                 continue
-            others = any(one.node != name for one in begun)
+            others = any(other.node != name for other in begun)
             work = partial(_followed, case, node, plan, others=others, passing=passing)
             after, _ = guarded(f"node {name}: what would be done is not known", work, case)
             if name not in before or _said(after) != _said(before[name]):
@@ -101,7 +100,7 @@ def _new(node: NodePlan, labels: Mapping[str, str], now: datetime) -> ObservedCa
     first = asking[0].event
     moment = first.since or first.not_before
     event = next(iter(first.ids), to_text(moment) if moment is not None else "")
-    kind = leading_kind(one.event for one in asking)
+    kind = leading_kind(judged.event for judged in asking)
     label = next((label for label in POOL_LABELS if labels.get(label) == node.pool), "")
     key = limits.text(event, limits.NAME)
     return ObservedCase(now, node.node, node.uid, kind, node.pool, label if node.pool else "", key)
@@ -170,12 +169,12 @@ def _until_begun(
 def _has_turn(node: NodePlan, *, passing: bool) -> bool:
     """Whether a node waits for nothing but drains that would be over at its planned start.
 
-    `passing`: drains that have begun end by us, or starts keep a distance, so the plan of a pass in which all
-    of them begin anew moves with the clock. Our own node waits for all others in any case.
+    `passing`: drains that have begun end by us, or starts keep a distance. Each pass begins these drains
+    again, so their plans move with the clock. Our own node waits for all others in any case.
     """
-    waits = [hold for hold in node.holds if hold.code == "othersFirst" or passing]
     return bool(node.holds) and all(
-        hold in waits and (hold.waits_for is WaitsFor.TURN or hold.code == "startPlanned")
+        (passing or hold.code == "othersFirst")
+        and (hold.waits_for is WaitsFor.TURN or hold.code == "startPlanned")
         for hold in node.holds
     )
 
@@ -193,11 +192,13 @@ def _with_pods(case: ObservedCase, schedule: CaseSchedule) -> ObservedCase:
     if prospect.unknown:
         return case
     # A pod that fits nowhere is evicted all the same.
-    keeps = [one for one in prospect.obstacles if one.code is not ObstacleCode.NO_ROOM]
+    keeps = [obstacle for obstacle in prospect.obstacles if obstacle.code is not ObstacleCode.NO_ROOM]
     if not keeps:
         return replace(case, cleared=True, stays=(), because=case.because if case.late else "")
     names = dict.fromkeys(
-        name for one in keeps for name in ([f"PDB {budget}" for budget in one.budgets] or [f"pod {one.pod}"])
+        name
+        for obstacle in keeps
+        for name in ([f"PDB {budget}" for budget in obstacle.budgets] or [f"pod {obstacle.pod}"])
     )
     stays = tuple(limits.text(name, limits.NAME) for name in names)[:MOST_STAYING]
     because = case.because if case.late else limits.text(str(keeps[0]), _REASON)

@@ -79,9 +79,9 @@ class Observing(Observer):
         if self._shown is None or passed.settings.mode is not Mode.OBSERVE:
             return ()
         lines, whole_from = self._shown
-        found = summed_up(lines, passed.plan.now, "", observes=True, whole_from=whole_from)
-        found = replace(found, steps=steps(found, passed.settings, findings, simulates=offers("simulate")))
-        return (panel(found),)
+        total = summed_up(lines, passed.plan.now, "", observes=True, whole_from=whole_from)
+        total = replace(total, steps=steps(total, passed.settings, findings, simulates=offers("simulate")))
+        return (panel(total),)
 
     def after(self, passed: Passed) -> None:
         """Follow the cases of a pass in mode Observe; after one in another mode, nothing is observed."""

@@ -179,43 +179,43 @@ _KEYS = (
 )
 
 
-def as_csv(found: Sum) -> str:
+def as_csv(total: Sum) -> str:
     """Return the cases as CSV."""
-    return CASES.csv(found.cases, _KEYS)
+    return CASES.csv(total.cases, _KEYS)
 
 
-def as_text(found: Sum, zone: ZoneInfo, width: int | None = None) -> str:
+def as_text(total: Sum, zone: ZoneInfo, width: int | None = None) -> str:
     """Return the sum as text, the cases with the latest last; `width` None folds no line."""
-    lines = [f"{found.sentence}."]
-    lines += [f"{found.met}."] if found.met else []
-    if found.whole_from is not None and found.cases and found.cases[0].announced < found.whole_from:
-        lines.append(f"{found.source} is complete from {to_text(found.whole_from)} on")
-    rows: Sequence[ObservedCase] = found.cases[-_ROWS:]
+    lines = [f"{total.sentence}."]
+    lines += [f"{total.met}."] if total.met else []
+    if total.whole_from is not None and total.cases and total.cases[0].announced < total.whole_from:
+        lines.append(f"{total.source} is complete from {to_text(total.whole_from)} on")
+    rows: Sequence[ObservedCase] = total.cases[-_ROWS:]
     if rows:
         lines += ["", *CASES.lines(rows, width)]
-    hidden = len(found.cases) - len(rows)
+    hidden = len(total.cases) - len(rows)
     if hidden:
-        lines.append(f"and {hidden:,} before; --output json has all {len(found.cases):,}")
-    if found.steps:
-        lines += ["", f"{WAY}:", *_steps(found.steps)]
+        lines.append(f"and {hidden:,} before; --output json has all {len(total.cases):,}")
+    if total.steps:
+        lines += ["", f"{WAY}:", *_steps(total.steps)]
     return shown(lines, zone, width)
 
 
-def panel(found: Sum) -> Panel:
+def panel(total: Sum) -> Panel:
     """Return what a page shows of it: the newest cases first."""
-    rows = found.cases[::-1][:_ON_PAGE]
-    hidden = len(found.cases) - len(rows)
+    rows = total.cases[::-1][:_ON_PAGE]
+    hidden = len(total.cases) - len(rows)
     return Panel(
         "What would have been done, had the mode been Enforce",
-        f"{found.sentence}.",
-        f"{found.met}." if found.met else "",
+        f"{total.sentence}.",
+        f"{total.met}." if total.met else "",
         WAY,
-        found.steps,
-        f"Each case: {len(found.cases)}",
+        total.steps,
+        f"Each case: {len(total.cases)}",
         ("Announced", "Node", "Would be", "Would have been", "The platform", "Why"),
         tuple(
-            (to_text(one.announced), one.node, one.fate.value, one.would, one.happened, one.why)
-            for one in rows
+            (to_text(case.announced), case.node, case.fate.value, case.would, case.happened, case.why)
+            for case in rows
         ),
         f"and {count_of(hidden, 'older one')}: reconciler history --observed" if hidden else "",
     )

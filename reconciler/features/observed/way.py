@@ -16,25 +16,25 @@ from reconciler.settings.schema import Mode, Settings
 
 
 def steps(
-    found: Sum, settings: Settings, readiness: KnownFindings | None, *, simulates: bool
+    total: Sum, settings: Settings, readiness: KnownFindings | None, *, simulates: bool
 ) -> tuple[Step, ...]:
     """Return the steps in their order. The first that is not done says what to type, or to write.
 
     `readiness` is None where no feature knows it, and `simulates` is whether policies can be tried.
     """
-    every = tuple(_steps(found, settings, readiness, simulates=simulates))
+    every = tuple(_steps(total, settings, readiness, simulates=simulates))
     following = next((step for step in every if not step.done), None)
     return tuple(step if step is following else Step(step.title, step.done, step.because) for step in every)
 
 
 def _steps(
-    found: Sum, settings: Settings, readiness: KnownFindings | None, *, simulates: bool
+    total: Sum, settings: Settings, readiness: KnownFindings | None, *, simulates: bool
 ) -> Iterator[Step]:
     if readiness is not None:
         yield _ready(readiness)
-    yield _seen(found, simulates=simulates)
+    yield _seen(total, simulates=simulates)
     enforces, selects = settings.mode is not Mode.OBSERVE, not settings.node_selector.selects_all
-    pools = Counter((case.pool_label, case.pool) for case in found.cases if case.pool_label)
+    pools = Counter((case.pool_label, case.pool) for case in total.cases if case.pool_label)
     # The one with the fewest cases: there, least happens.
     label, pool = min(pools, key=lambda name: (pools[name], name), default=("LABEL", "POOL"))
     because = f"the mode is {settings.mode.value}"
@@ -70,11 +70,11 @@ def _ready(readiness: KnownFindings) -> Step:
     return Step(title, done, part.headline, todo)
 
 
-def _seen(found: Sum, *, simulates: bool) -> Step:
+def _seen(total: Sum, *, simulates: bool) -> Step:
     """Return whether the forecast for what was announced is good; without a case, one can be played."""
     title = "See that drains would be in time"
-    bad = found.fates[Fate.MISSED] + found.fates[Fate.BLOCKED]
-    good = found.fates[Fate.IN_TIME]
+    bad = total.fates[Fate.MISSED] + total.fates[Fate.BLOCKED]
+    good = total.fates[Fate.IN_TIME]
     todo = ("reconciler simulate --made-up 7",) if simulates else ("reconciler plan",)
     if bad or good:
         because = f"{good} of {good + bad} would have been drained in time"

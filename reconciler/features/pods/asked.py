@@ -1,4 +1,4 @@
-"""How one pod was moved, for who asks what became of it."""
+"""How one pod was moved, as the cluster or a file has kept it."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def moves_in_files(asked: AskedPod, files: Iterable[Path]) -> Answer:
 
 
 def moves_in_cluster(asked: AskedPod) -> Answer:
-    """Return what the cluster keeps of the pod, or where that may not be read, what its namespace is told."""
+    """Return what the cluster keeps of the pod, else what is published of it in its namespace."""
     place = KeptInCluster(MOVED_PODS, asked.connection, asked.target.namespace)
     try:
         kept = place.read()
     except Forbidden as error:
-        told = None
+        published = None
         # Without it, what is missing is the right to read what is kept.
         with suppress(ClusterError, ValueError):
-            told = read_published(asked.connection, asked.namespace)
-        if told is None:
+            published = read_published(asked.connection, asked.namespace)
+        if published is None:
             return (), [f"the ConfigMap {place.name} could not be read: {error.because}"]
-        kept = KeptLines(told.whole_from, told.moved)
+        kept = KeptLines(published.whole_from, published.moved)
     except ClusterError as error:
         return (), [f"the ConfigMap {place.name} could not be read: {error.because}"]
     except ValueError as error:

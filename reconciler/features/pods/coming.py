@@ -81,7 +81,7 @@ def foreseen(fleet: Fleet) -> Mapping[str, NodePart]:
     budgets: defaultdict[str, list[PodDisruptionBudget]] = defaultdict(list)
     for budget in ahead.budgets or ():
         budgets[budget.namespace].append(budget)
-    found: dict[str, NodePart] = {}
+    parts: dict[str, NodePart] = {}
     for plan in fleet.plans:
         node, begins = fleet.nodes.get(plan.node), _begins(plan)
         if node is None or begins is None or begins > until:
@@ -92,8 +92,8 @@ def foreseen(fleet: Fleet) -> Mapping[str, NodePart]:
             own = [budget for name in {pod.namespace for pod in pods} for budget in budgets[name]]
             of_node = partial(_of_node, node, plan, pods, own, fleet, begins)
             known, _ = guarded(f"the pods of node {plan.node} that are to be moved", of_node, None)
-        found[plan.node] = Foreseen(known)
-    return found
+        parts[plan.node] = Foreseen(known)
+    return parts
 
 
 def _begins(plan: NodePlan) -> datetime | None:

@@ -113,8 +113,8 @@ def pods(
     except Forbidden as error:
         if namespace is None:
             raise
-        told, source = _published(target, namespace, error)
-        kept, zone = KeptLines(told.whole_from, told.moved), told.zone
+        published, source = _published(target, namespace, error)
+        kept, zone = KeptLines(published.whole_from, published.moved), published.zone
     else:
         zone, first = policy.settings.time_zone, policy.first_lines(output)
     if kept is None:
@@ -134,23 +134,28 @@ def _tonight(namespace: str | None, policy: SettingsInUse, now: datetime, target
     settings = policy.settings
     try:
         with connected(target) as connection:
-            found = examined(
+            examination = examined(
                 connection, target, settings, with_preview=True, also_pods=True, namespace=namespace
             )
-        report, zone = tonight(found, namespace, settings), settings.time_zone
-        first = policy.first_lines(output, found.plan.reconciler, found.plan.now)
+        report, zone = tonight(examination, namespace, settings), settings.time_zone
+        first = policy.first_lines(output, examination.plan.reconciler, examination.plan.now)
     except (Forbidden, Unauthorized) as error:
         if namespace is None or error.status != FORBIDDEN:
             raise
-        told, source = _published(target, namespace, error)
-        if told.until < now:
-            why = (
-                f"{source} is about a night that ended at {to_text(told.until)}: serve does not write it now"
-            )
+        published, source = _published(target, namespace, error)
+        if published.until < now:
+            over = to_text(published.until)
+            why = f"{source} is about a night that ended at {over}: serve does not write it now"
             raise Rejected(f"{error}. {why}") from error
-        zone, first, instead = told.zone, (), (f"{source} says this: you may not read the nodes",)
+        zone, first, instead = published.zone, (), (f"{source} says this: you may not read the nodes",)
         report = TonightReport(
-            namespace, now, told.until, told.coming, left_out=told.left_out, source=source, unseen=instead
+            namespace,
+            now,
+            published.until,
+            published.coming,
+            left_out=published.left_out,
+            source=source,
+            unseen=instead,
         )
     echo_lines(first)
     echo_document(policy.named_in(report.document), output, partial(tonight_as_text, report, zone))
@@ -165,22 +170,22 @@ def _kept(target: Target) -> tuple[str, KeptLines[MovedPod] | None]:
 
 
 def _published(target: Target, namespace: str, refused: ClusterError) -> tuple[Published, str]:
-    """Return what a namespace is told of its pods, and what that is called.
+    """Return what is published in a namespace, and what that is called.
 
     Raises the refusal for which it is asked if there is nothing, or if it may not be read either.
     """
     source = f"the ConfigMap {namespace}/{PUBLISHED}"
     with connected(target) as connection:
         try:
-            told = read_published(connection, namespace)
+            published = read_published(connection, namespace)
         except ValueError as error:
             then = "serve writes it again"
             raise Rejected(unreadable(namespace, PUBLISHED, error, then)) from error
         except ClusterError as error:
             echo(f"{source} can't be read either: {error.because}", err=True)
             raise refused from error
-    if told is None:
+    if published is None:
         why = "`pods.publish` of the settings is off, or no pod of the namespace was moved or is to be moved"
         echo(f"{source} does not exist: {why}", err=True)
         raise refused
-    return told, source
+    return published, source

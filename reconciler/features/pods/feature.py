@@ -18,7 +18,7 @@ from reconciler.settings.schema import Mode
 NAME = "pods"
 """The name of the feature, under which plans have what it says of nodes."""
 
-UNPUBLISH = ActionKind("unpublish pods", "delete what a namespace is told of its pods")
+UNPUBLISH = ActionKind("unpublish pods", "delete what is published of the pods of a namespace")
 
 
 class PublishedMaps(Protocol):

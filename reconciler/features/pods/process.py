@@ -35,7 +35,7 @@ class _Keeping(Companion):
             self._begin(self._leading.settings)
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
-        """Let namespaces be told of the pods that drains have moved, and of those of the coming night."""
+        """Publish in namespaces which pods drains have moved, and which they move in the coming night."""
         from reconciler.features.pods.settings import PODS
         from reconciler.settings.schema import Mode
 

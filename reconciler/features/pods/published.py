@@ -1,4 +1,4 @@
-"""What a namespace is told of its own pods: as a value, and as the data of a ConfigMap, with a limit."""
+"""What is published of the pods of a namespace: as a value, and as the data of a ConfigMap, with a limit."""
 
 from __future__ import annotations
 
@@ -97,5 +97,5 @@ def _lines(rows: Iterable[MovedPod | ComingPod]) -> list[str]:
 def _rows(text: str, kind: type[Row], namespace: str) -> tuple[Row, ...]:
     if len(text) > LARGEST:
         raise ValueError(f"it has more than {LARGEST} characters")
-    found = [decoded(kind, parsed(line, LARGEST)) for line in text.splitlines() if line]
-    return tuple(row for row in found if row.namespace == namespace)
+    rows = [decoded(kind, parsed(line, LARGEST)) for line in text.splitlines() if line]
+    return tuple(row for row in rows if row.namespace == namespace)

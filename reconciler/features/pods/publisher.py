@@ -1,4 +1,4 @@
-"""Writes into namespaces what they are told of their pods, and reads it. One harms no other one."""
+"""Publishes in each namespace what happens to its pods, and reads it. An error in one harms no other one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF = f"{DEFAULT_PREFIX}/reconciler-namespace"
 """The label of a ConfigMap of ours: the namespace of the reconciler that writes it."""
 
 MOST_NAMESPACES = 1000
-"""Namespaces that are told of their pods at most."""
+"""Namespaces in which something is published, at most."""
 
 APART = 300.0
 """Seconds between two writes into a namespace."""
@@ -103,7 +103,7 @@ class Publisher:
                     done.add(name)
             except LockLost:
                 raise
-            except Exception as error:  # noqa: BLE001 - the others are told of theirs
+            except Exception as error:  # noqa: BLE001 - one namespace harms that namespace only
                 failed += 1
                 state.data, state.pause = None, min(max(2 * state.pause, AGAIN), LONGEST_PAUSE)
                 state.due = now + state.pause
@@ -118,16 +118,16 @@ class Publisher:
     def delete(self, namespace: str) -> None:
         """Delete the ConfigMap in a namespace, if there is one of ours; raises LockLost and ClusterError."""
         path = core(namespace) / "configmaps" / PUBLISHED
-        found = objects.find(self._connection, path, objects.ConfigMap, patience=_PATIENCE)
-        if found is None or (found.metadata.labels or {}).get(OF) != self._own:
+        present = objects.find(self._connection, path, objects.ConfigMap, patience=_PATIENCE)
+        if present is None or (present.metadata.labels or {}).get(OF) != self._own:
             return
-        body = {"preconditions": {"uid": found.metadata.uid}}
+        body = {"preconditions": {"uid": present.metadata.uid}}
         objects.send(self._connection, self._guard, Request("DELETE", path, body=body), patience=_PATIENCE)
 
     def _write(self, namespace: str, data: Mapping[str, str]) -> None:
         place = core(namespace) / "configmaps"
-        found = objects.find(self._connection, place / PUBLISHED, objects.ConfigMap, patience=_PATIENCE)
-        if found is None:
+        present = objects.find(self._connection, place / PUBLISHED, objects.ConfigMap, patience=_PATIENCE)
+        if present is None:
             labels = {OF: self._own, "app.kubernetes.io/part-of": "node-maintenance-reconciler"}
             body = {
                 "apiVersion": "v1",
@@ -138,21 +138,21 @@ class Publisher:
             self._guard()
             self._connection.send(Request("POST", place, body=body))
             return
-        owner = (found.metadata.labels or {}).get(OF)
+        owner = (present.metadata.labels or {}).get(OF)
         if owner != self._own:
             whose = f"of the reconciler in {owner}" if owner else "not of a reconciler"
             raise Rejected(f"there is a ConfigMap {PUBLISHED} already, which is {whose}; delete it")
-        before = found.data or {}
+        before = present.data or {}
         if before == data:
             return
-        patch = Patch(found.metadata.uid, found.metadata.resourceVersion)
+        patch = Patch(present.metadata.uid, present.metadata.resourceVersion)
         changes = {key: text for key, text in data.items() if before.get(key) != text}
-        patch.change_texts({}, changes, "data", exists=bool(found.data))
+        patch.change_texts({}, changes, "data", exists=bool(present.data))
         self._guard()
         send_patch(self._connection, place / PUBLISHED, patch)
 
     def _say(self, namespace: str, state: _State, error: Exception) -> None:
-        """Log once for a namespace why it is not told of its pods, and once what is the same for others."""
+        """Log once for a namespace why nothing is published in it, and once what is the same for others."""
         if isinstance(error, ClusterError):
             why = _why(error)
         else:
@@ -178,13 +178,13 @@ def recorded_in(text: str) -> tuple[str, ...]:
 
 
 def read_published(connection: Connection, namespace: str) -> Published | None:
-    """Return what a namespace is told of its pods, None if nothing.
+    """Return what is published in a namespace, None if nothing is.
 
     Raises ClusterError, and ValueError if it can't be read.
     """
     path = core(namespace) / "configmaps" / PUBLISHED
-    found = objects.find(connection, path, objects.ConfigMap)
-    return from_config_map(found.data or {}, namespace) if found is not None else None
+    present = objects.find(connection, path, objects.ConfigMap)
+    return from_config_map(present.data or {}, namespace) if present is not None else None
 
 
 class PublishedMaps:

@@ -1,4 +1,4 @@
-"""What namespaces are told of their pods, and when: the thread that keeps moved pods does it.
+"""What is published in namespaces, and when: the thread that keeps moved pods does it.
 
 The namespaces are recorded beside these pods before anything is written into them, so that another process
 finds what it has to delete.
@@ -52,7 +52,7 @@ class Telling:
     """
 
     def __init__(self, publisher: Publisher | None = None) -> None:
-        """Begin; without a publisher, namespaces are told nothing."""
+        """Begin; without a publisher, nothing is published."""
         self._publisher = publisher
         self._night: Night | None = None
         self._noted = self._asked = self._closing = self._too_many = False
@@ -63,7 +63,7 @@ class Telling:
         self._gone: frozenset[str] = frozenset()
 
     def note(self, night: Night | None) -> bool:
-        """Note the coming night, None if namespaces are told nothing; return whether to look at it."""
+        """Note the coming night, None if nothing is published; return whether to look at it."""
         self._night = night.after(self._night) if night is not None else None
         self._noted = True
         asks = (night is not None or bool(self._names)) and not self._asked
@@ -77,7 +77,7 @@ class Telling:
     def fold(
         self, kept: KeptLines[MovedPod], items: Sequence[MovedPod | None], since: datetime
     ) -> KeptLines[MovedPod]:
-        """Return what is kept with these pods, and with the namespaces that are told of theirs."""
+        """Return what is kept with these pods, and with the namespaces in which something is published."""
         self._asked = False
         night, pods = self._night, [item for item in items if item is not None]
         if pods:
@@ -97,18 +97,18 @@ class Telling:
     def _to_tell(
         self, kept: KeptLines[MovedPod], night: Night, known: Sequence[str]
     ) -> Mapping[str, Published]:
-        """Return what each namespace is told.
+        """Return what is to be published in each namespace.
 
-        Those that are `known` and have no such pods any more are told so until the night ends: a start that
-        is not known for a moment deletes nothing.
+        In those that are `known` and have no such pods any more, that there are none stays published until
+        the night ends: a start that is not known for a moment deletes nothing.
         """
         moved: defaultdict[str, list[MovedPod]] = defaultdict(list)
         coming: defaultdict[str, list[ComingPod]] = defaultdict(list)
         for pod in kept.lines:
             moved[pod.namespace].append(pod)
-        for found in night.nodes.values():
-            for each in found or ():
-                coming[each.namespace].append(each)
+        for pods in night.nodes.values():
+            for coming_pod in pods or ():
+                coming[coming_pod.namespace].append(coming_pod)
         busy = moved.keys() | coming.keys()
         self._quiet = {name: self._quiet.get(name, night.until) for name in known if name not in busy}
         quiet = {name for name, until in self._quiet.items() if until == night.until}
@@ -132,7 +132,7 @@ class Telling:
 
     def turn(self) -> None:
         """Write what the last `fold` has found, once it is recorded; raises LockLost."""
-        # Before the first pass has ended, nobody knows what a namespace is told.
+        # Before the first pass has ended, nobody knows what is to be published.
         if self._publisher is None or self._closing or not self._noted:
             return
         wanted = {name: to_config_map(self._told[name]) for name in self._names if name in self._told}

@@ -59,14 +59,14 @@ class TonightReport(Struct, frozen=True):
         }
 
 
-def tonight(found: Examination, namespace: str | None, settings: Settings) -> TonightReport:
+def tonight(examination: Examination, namespace: str | None, settings: Settings) -> TonightReport:
     """Return which pods of a namespace (None: of all) are on nodes that are drained in the coming night.
 
     The examination has a preview, and the pods of the cluster or of the namespace. Raises Forbidden if they
     could not be read.
     """
-    check_pods_seen(found, namespace)
-    plan, snapshot = found.plan, found.snapshot
+    check_pods_seen(examination, namespace)
+    plan, snapshot = examination.plan, examination.snapshot
     until, events = end_of_night(plan.now, settings.time_zone), assess(snapshot, plan.now)
     planned = {node.node: node for node in plan.nodes}
     moves: list[tuple[PodMove, str]] = []
@@ -84,7 +84,7 @@ def tonight(found: Examination, namespace: str | None, settings: Settings) -> To
         if begins is not None and begins > until:
             continue
         why = why_drained(order_events(of_node)[0])
-        for move in moves_on(node, here, found, events, settings):
+        for move in moves_on(node, here, examination, events, settings):
             if move.start is not None:
                 moves.append((move, why))
             elif move.answer is not Moves.STAYS:

@@ -90,10 +90,10 @@ def _with_prospect(
     expected = ExpectedDrain(order, begins, None if schedule.started else elsewhere)
     count = None
     if schedule.observed:
-        found = survey(
+        surveyed = survey(
             pods, order.options, now=context.now, namespaces=order.namespaces, own_pod=order.own_pod
         )
-        count = len(found.to_go) + len(found.waiting) + len(found.refused)
+        count = len(surveyed.to_go) + len(surveyed.waiting) + len(surveyed.refused)
     prospect = Prospect(obstacles(expected, pods, budgets, context.now), pods=count)
     moments = (schedule.forecast_until, changes_at(pods, context.now))
     schedule = replace(
