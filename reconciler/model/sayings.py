@@ -9,11 +9,17 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from reconciler.model import limits
+from reconciler.model.content import short_hash
 from reconciler.model.instructions import Word
 from reconciler.model.values import Name, Written, decoded, encoded
 
 EVERYTHING = "*"
 """All that was said of a node, for `Saying.ends`."""
+
+
+def mark_of(text: str) -> str:
+    """Return the mark of a text that a person has written, which differs from that of another text."""
+    return short_hash(text.encode("utf-8", "surrogatepass"))
 
 
 class Saying(Struct, frozen=True):

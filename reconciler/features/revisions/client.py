@@ -10,7 +10,7 @@ from reconciler.features.revisions import KEPT_IN
 from reconciler.features.revisions.revisions import Kept, from_text, to_text
 from reconciler.http.retrying import Guard, patiently, write_until_settled
 from reconciler.kubernetes import objects
-from reconciler.kubernetes.config_maps import HeldSettings, read_settings
+from reconciler.kubernetes.config_maps import HeldSettings, read_settings, unreadable
 from reconciler.kubernetes.connection import Connection, Request, core
 from reconciler.kubernetes.json_patch import Patch, send_patch
 from reconciler.model.errors import Conflict
@@ -25,13 +25,17 @@ class RevisionStore:
 
     def __init__(self, connection: Connection, namespace: str, guard: Guard) -> None:
         """Use this connection and our namespace; `guard` raises LockLost if the lock is not ours."""
-        self._connection, self._guard = connection, guard
+        self._connection, self._namespace, self._guard = connection, namespace, guard
         self._place = core(namespace) / "configmaps"
 
     def load(self) -> Kept:
         """Return the revisions, none without a ConfigMap; ClusterError, and ValueError for a broken one."""
         found = objects.find(self._connection, self._place / KEPT_IN, objects.ConfigMap)
         return from_text(((found.data if found is not None else None) or {}).get(KEY, ""))
+
+    def unreadable(self, why: ValueError) -> str:
+        """Return in words that the revisions can't be read, and how to end that."""
+        return unreadable(self._namespace, KEPT_IN, why, "the next revision is kept")
 
     def change(self, make: Callable[[Kept], Kept]) -> None:
         """Write what `make` makes of the revisions, which may be called again. The same value writes nothing.

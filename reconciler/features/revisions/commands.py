@@ -24,7 +24,7 @@ from reconciler.features.revisions.changes import changed_keys, in_words, unifie
 from reconciler.features.revisions.client import MANAGER, RevisionStore, write_text
 from reconciler.features.revisions.revisions import LARGEST, Kept, Revision
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings, unreadable
+from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import short_hash
 from reconciler.model.errors import SettingsError
@@ -267,11 +267,11 @@ NONE_YET = (
 
 def _read(connection: Connection, target: Target, config: SettingsSource | None) -> Seen:
     """Return what there is. Raises SettingsError for revisions that can't be read, and ClusterError."""
+    store = RevisionStore(connection, target.namespace, lambda: None)
     try:
-        kept = RevisionStore(connection, target.namespace, lambda: None).load()
+        kept = store.load()
     except ValueError as error:
-        why = unreadable(target.namespace, KEPT_IN, error, "the next revision is kept")
-        raise SettingsError((why,)) from error
+        raise SettingsError((store.unreadable(error),)) from error
     if isinstance(config, Path):
         return _judged(Seen(kept, str(config), content=content_of(config)))
     held = (

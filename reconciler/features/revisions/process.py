@@ -96,18 +96,17 @@ def _companion(leading: Leading) -> Companion | None:
 def _last_good(connection: Connection, namespace: str) -> LastGood | str:
     from reconciler.features.revisions.client import RevisionStore
     from reconciler.http.retrying import read_only
-    from reconciler.kubernetes.config_maps import unreadable
     from reconciler.model.errors import ClusterError
     from reconciler.model.moments import to_text
 
-    place = f"configmap/{namespace}/{KEPT_IN}"
+    store, place = RevisionStore(connection, namespace, read_only), f"configmap/{namespace}/{KEPT_IN}"
     try:
-        newest = RevisionStore(connection, namespace, read_only).load().newest
+        newest = store.load().newest
     except ClusterError as error:
         needs = f" (needs {error.needs})" if error.needs else ""
         return f"{place} can't be read{needs}, so the last good ones are not known: {error}"
     except ValueError as error:
-        return unreadable(namespace, KEPT_IN, error, "the next revision is kept")
+        return store.unreadable(error)
     if newest is None:
         return f"no last good ones are kept in {place}"
     name = f"revision {newest.number} of {to_text(newest.at)}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconciler.features.start.instruction import NAME, key_of, may_begin, start_of
-from reconciler.model.content import short_hash
 from reconciler.model.instructions import Waives
 from reconciler.model.node import Node
 from reconciler.model.record import CaseRecord, State
-from reconciler.model.sayings import Saying
+from reconciler.model.sayings import Saying, mark_of
 from reconciler.passes.decide.one_node import START_CHECKS
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import NodeFacts, PassContext
@@ -34,8 +33,7 @@ def _bears(node: Node, prefix: str) -> bool:
 def _sayings(node: Node, prefix: str) -> Iterator[Saying]:
     start = start_of(node, prefix)
     if start is not None:
-        text = node.annotations[key_of(prefix)]
-        mark = short_hash(text.encode("utf-8", "surrogatepass"))
+        mark = mark_of(node.annotations[key_of(prefix)])
         yield Saying(NAME, "started", start.said.word, mark, "start ended", with_case=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reconciler.model.content import short_hash
 from reconciler.model.ended_case import case_start
 from reconciler.model.instructions import Word, hold_of, instructions_of, unverified
 from reconciler.model.keys import keys_of
@@ -12,7 +11,7 @@ from reconciler.model.limits import EARLIEST
 from reconciler.model.node import Node
 from reconciler.model.problems import internal
 from reconciler.model.record import Record
-from reconciler.model.sayings import EVERYTHING, NodeSayings, Saying
+from reconciler.model.sayings import EVERYTHING, NodeSayings, Saying, mark_of
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import DEFAULT, PassContext
 from reconciler.passes.parts import Parts
@@ -57,7 +56,7 @@ def _of_core(node: Node, record: Record | None, prefix: str) -> Iterator[Saying]
         return
 
     def mark(key: str) -> str:
-        return short_hash(texts[key].encode("utf-8", "surrogatepass"))
+        return mark_of(texts[key])
 
     said = instructions_of(node, prefix, EARLIEST)
     # The copy of a hold of many nodes is said by the ledger.
@@ -74,5 +73,5 @@ def _of_core(node: Node, record: Record | None, prefix: str) -> Iterator[Saying]
         if ended.done:
             # Admission policies look at the last one only.
             word = ended.end if ended.by == last else replace(ended.end, by=unverified(ended.by))
-            name = f"ended {short_hash(str(ended).encode('utf-8', 'surrogatepass'))}"
+            name = f"ended {mark_of(str(ended))}"
             yield Saying(name, ended.done, word, "", ends=ended.did or EVERYTHING)
