@@ -183,7 +183,8 @@ def bench(session: nox.Session) -> None:
         name: f"tests.bench.{name}"
         for name in ("start", "wake", "patches", "readers", "ahead", "agent", "scale")
     }
-    modules |= {name: f"tests.features.{name}.bench" for name in ("readiness", "page")}
+    benches = Path("tests", "features").glob("*/bench.py")
+    modules |= {path.parent.name: f"tests.features.{path.parent.name}.bench" for path in benches}
     for name in session.posargs or ["pass", "drain", "start", "wake"]:
         session.run(PYTHON, "-m", modules[name])
 

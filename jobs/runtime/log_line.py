@@ -151,6 +151,7 @@ class LogEvent(StrEnum):
     NO_SETTINGS = "settings rejected; there are no earlier ones"
     LESS_GUARDED = "settings guard less"
     ENDING = "ending"
+    LAST_READ = "waits to be read once more"
     ENDED = "ended"
 
 

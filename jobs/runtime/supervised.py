@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from jobs.runtime.health import HealthServer
+from jobs.runtime.log_line import LogEvent
+from jobs.runtime.logs import PassLog
 from reconciler.http.retrying import CHANCE
 from reconciler.model.errors import ReconcilerError
 from reconciler.threads import start
@@ -200,4 +202,5 @@ class LastRead:
         stop = self._ending.stop
         stop.clear()
         if health.once_read(path, stop.set):
+            PassLog.write(LogEvent.LAST_READ)
             wait_until_set(stop, self._ends, self._clock)
