@@ -112,6 +112,16 @@ CONDITIONS = {
     "base/admission-nodes.yaml": ".Values.admissionPolicies.enabled",
     "base/admission-people.yaml": ".Values.admissionPolicies.enabled",
     "base/admission-reconciler.yaml": ".Values.admissionPolicies.enabled",
+    **{
+        f"base/kept-{name}.yaml": f'include "node-maintenance.keeps" (list . "{section}")'
+        for name, section in (
+            ("history", "audit"),
+            ("notices", "notify"),
+            ("observed", "observed"),
+            ("pods", "pods"),
+            ("settings", "revisions"),
+        )
+    },
     "base/network-policy.yaml": ".Values.networkPolicies.enabled",
     "base/priority-class.yaml": f'eq .Values.priorityClassName "{PRIORITY_CLASS}"',
     "base/service-account.yaml": ".Values.serviceAccount.create",

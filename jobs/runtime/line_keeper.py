@@ -86,7 +86,8 @@ class Keeper(Generic[Line, Item]):
             with self._changed:
                 while not self._closing and not (self._waiting and self._due <= time.monotonic()):
                     self._changed.wait(max(self._due - time.monotonic(), 0.0) if self._waiting else None)
-                items, last = list(self._waiting), self._closing
+                # Once the settings keep nothing, the right to write may be gone, and what waits is left out.
+                items, last = list(self._waiting) if self._keep() else [], self._closing
                 self._waiting.clear()
             trouble = self._write(items) if items else ""
             with self._changed:

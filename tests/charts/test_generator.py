@@ -16,6 +16,7 @@ import yaml
 from charts.generator.__main__ import CHART, ROOT, generated
 from charts.generator.templates import CONDITIONS, ELSEWHERE, NoSuchText, NotInTheChart, templates
 from charts.generator.values import Values
+from jobs.runtime.process import processes
 from release.repository import address
 
 BY_HAND = {
@@ -49,6 +50,13 @@ def test_every_folder_of_manifests_is_in_the_chart_or_has_a_reason() -> None:
     made = {name.partition("/")[0] for name in templates(ROOT / "k8s")} - {"test"}
     assert folders == made | {one for one in ELSEWHERE if "/" not in one}
     assert set(CONDITIONS) & set(ELSEWHERE) == set()
+
+
+def test_what_each_feature_keeps_has_a_role_which_the_settings_install() -> None:
+    kept = {name.removeprefix("node-maintenance-") for one in processes() for name in one.config_maps}
+
+    assert kept
+    assert {f"base/kept-{name}.yaml" for name in kept} == {name for name in CONDITIONS if "/kept-" in name}
 
 
 def test_a_new_folder_without_a_value_is_refused(k8s: Path) -> None:

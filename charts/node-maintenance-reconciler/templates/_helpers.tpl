@@ -46,11 +46,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.settingsFile }}{{ .Values.settingsFile }}{{ else }}{{ toYaml .Values.settings }}{{ end }}
 {{- end }}
 
-{{/* keys.prefix of the settings, or its default. */}}
-{{- define "node-maintenance.prefix" -}}
+{{/* The settings as JSON. */}}
+{{- define "node-maintenance.settingsAsJson" -}}
 {{- $settings := include "node-maintenance.settings" . | fromYaml }}
 {{- with $settings.Error }}{{ fail (printf "settingsFile is not YAML: %s" .) }}{{ end }}
+{{- toJson $settings }}
+{{- end }}
+
+{{/* keys.prefix of the settings, or its default. */}}
+{{- define "node-maintenance.prefix" -}}
+{{- $settings := include "node-maintenance.settingsAsJson" . | fromJson }}
 {{- get ($settings.keys | default dict) "prefix" | default "node-maintenance.dev" }}
+{{- end }}
+
+{{/* Whether a feature keeps something by the settings: the root, and the feature's section. Empty: it does not. */}}
+{{- define "node-maintenance.keeps" -}}
+{{- $settings := include "node-maintenance.settingsAsJson" (index . 0) | fromJson }}
+{{- $section := get $settings (index . 1) }}
+{{- if eq (index . 1) "notify" }}
+{{- /* Workflows are the section `profiles`, or the whole file. */}}
+{{- $workflows := ternary $settings.profiles $settings (kindIs "map" $settings.profiles) }}
+{{- if or $section (get ($workflows.instances | default dict) "notify") }}true{{ end }}
+{{- else if not (regexMatch "^(0|(0+[dhms])+)$" (get ($section | default dict) "keep" | toString | trim)) }}true{{ end }}
 {{- end }}
 
 {{/* The annotations of the reconciler's ServiceAccount. */}}

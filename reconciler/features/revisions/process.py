@@ -40,6 +40,8 @@ class _Keeping(Companion):
         self._managed: int | None = None
         self._due = self._looks = 0.0
         self._thread: Thread | None = None
+        self._trouble = ""
+        """Why the last write failed, which is said once."""
 
     def after(self, plan: Plan, outcomes: tuple[Outcome, ...], notifier: Notifier) -> Sequence[str]:
         """Begin to write a revision if the pass has used other settings than the last one.
@@ -81,12 +83,17 @@ class _Keeping(Companion):
         except LockLost:
             return
         except ClusterError as error:
-            log.warning("the revision of the settings was not written, and is tried again: %s", error)
+            if error.because != self._trouble:
+                place = f"{self._leading.target.namespace}/{KEPT_IN}"
+                log.warning(
+                    "revisions of the settings are not kept in the ConfigMap %s: %s", place, error.because
+                )
+            self._trouble = error.because
             return
         except Exception:  # noqa: BLE001 - nothing of it may end the process
             log.exception("the revision of the settings was not written, and is tried again")
             return
-        self._kept, self._due = used.hash, 0.0
+        self._kept, self._due, self._trouble = used.hash, 0.0, ""
 
 
 def _companion(leading: Leading) -> Companion | None:

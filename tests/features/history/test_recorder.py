@@ -129,3 +129,17 @@ def test_what_somebody_else_has_written_there_is_replaced(
 
     assert len(shelf.lines) == 1
     assert "can't be read, and begins again" in caplog.text
+
+
+def test_once_nothing_is_kept_any_more_nothing_is_written() -> None:
+    shelf, keep = Shelf(), [KEEP]
+    earlier: KeptLines[HistoryLine] = KeptLines(NOW, (ended("a", at=NOW),))
+    shelf.data = before = packed(HISTORY, earlier)
+    keeper: Keeper[HistoryLine, HistoryLine] = Keeper(
+        shelf, lambda: NOW, lambda: keep[0], lambda kept, lines, since: kept.with_lines(HISTORY, lines, since)
+    )
+    keeper.add(ended("b", at=NOW))
+    keep[0] = timedelta()
+    keeper.close()
+
+    assert (shelf.writes, shelf.data) == (0, before)

@@ -41,6 +41,7 @@ class Keeping:
 
     def __init__(self, folder: Path) -> None:
         self.found: dict[str, Any] | None = None
+        self.permitted = True
         self.stub = Stub(self._answer)
         connection = Connection(str(self.stub.write_kubeconfig(folder / "kubeconfig")))
 
@@ -76,6 +77,8 @@ class Keeping:
         return [each.content() for each in from_text(data).revisions]
 
     def _answer(self, asked: Asked) -> Answer:
+        if not self.permitted:
+            return status(403, "Forbidden", f"you may not read {asked.path}")
         if asked.method == "POST" and asked.path.endswith("/configmaps"):
             body = json.loads(asked.body)
             metadata = {**body["metadata"], "uid": "uid-1", "resourceVersion": "1"}
@@ -120,3 +123,20 @@ def test_a_revision_that_somebody_has_removed_or_broken_is_kept_again(
     writes = [asked for asked in keeping.stub.asked if asked.method != "GET"]
     keeping.passes()
     assert [asked for asked in keeping.stub.asked if asked.method != "GET"] == writes
+
+
+def test_without_the_right_to_keep_it_a_warning_says_so_once(
+    keeping: Keeping, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(process, "AGAIN", 0.0)
+    keeping.permitted = False
+    keeping.passes()
+    asked = len(keeping.stub.asked)
+    keeping.passes()
+
+    assert len(keeping.stub.asked) > asked
+    (line,) = [line for line in caplog.messages if "are not kept" in line]
+    assert f"node-maintenance/{KEPT_IN}: needs get configmaps in node-maintenance" in line
+    keeping.permitted = True
+    keeping.passes()
+    assert keeping.texts == [SETTINGS]

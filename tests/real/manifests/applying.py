@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -20,10 +21,15 @@ from tests.support.controlplane.server import ControlPlane
 
 K8S = Path(__file__).parents[3] / "k8s"
 AGENT_NAMESPACE = AGENT = "node-maintenance-agent"
+DELETES = "{$patch: delete, kind: Role, metadata: {name: any}}"
+"""The patch by which docs/install.md leaves out whatever its target names."""
 
 
 def built(folder: str, program: Path | None = None) -> list[Object]:
-    """What kustomize makes of a folder, by this kubectl or that of the path; the caller may change it."""
+    """What kustomize makes of a folder of k8s/, or of one with an absolute path; the caller may change it.
+
+    It runs by this kubectl or that of the path.
+    """
     return deepcopy(_built(folder, program or shutil.which("kubectl")))
 
 
@@ -39,6 +45,17 @@ def _built(folder: str, program: Path | str | None) -> list[Object]:
         timeout=60,
     )
     return list(yaml.safe_load_all(done.stdout))
+
+
+def leaving_out(folder: Path, pattern: str, of: str) -> str:
+    """Make a kustomization of a folder of k8s/ without what has these names; return what `built` takes."""
+    folder.mkdir()
+    made = {
+        "resources": [os.path.relpath(K8S / of, folder)],
+        "patches": [{"target": {"name": pattern}, "patch": DELETES}],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(made), encoding="utf-8")
+    return str(folder)
 
 
 def kubectl(cluster: ControlPlane, *arguments: str) -> str:

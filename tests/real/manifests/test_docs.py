@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from reconciler import __version__
-from tests.real.manifests.applying import K8S
+from tests.real.manifests.applying import DELETES, K8S
 
 DOCS = K8S.parent / "docs"
 
@@ -130,3 +130,17 @@ def test_the_patch_for_keys_of_triggers_replaces_each_list(tmp_path: Path) -> No
         ("triggerFinalizers", "[]"),
         ("drainsafe", policy["spec"]["variables"][5]["expression"]),
     ]
+
+
+@pytest.mark.heavy
+def test_the_line_for_what_is_off_leaves_out_its_roles_and_nothing_else(tmp_path: Path) -> None:
+    def objects(made: str) -> set[tuple[str, str]]:
+        return {(each["kind"], each["metadata"]["name"]) for each in yaml.safe_load_all(made)}
+
+    before = objects(kustomized(tmp_path / "before", BLOCKS[0]))
+    after = objects(kustomized(tmp_path / "after", BLOCKS[0], BLOCKS[3]))
+
+    named = {"node-maintenance-history", "node-maintenance-pods"}
+    assert before - after == {(kind, name) for kind in ("Role", "RoleBinding") for name in named}
+    assert after < before
+    assert DELETES in BLOCKS[3]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.manifests.applying import applied
+from tests.real.manifests.applying import applied, built, leaving_out
 from tests.real.manifests.permissions import granted, missing, unused, used
 from tests.real.passes.processes import Programs
 from tests.real.passes.scene import Scene, cover, volume
@@ -137,6 +137,51 @@ def test_the_base_grants_what_passes_ask_and_nothing_else(
             assert len(about_settings(scene)) == 2
 
         compare(scene, way)
+
+
+KEPT = ("history", "notices", "observed", "pods", "settings")
+"""The ConfigMaps of features that can be switched off, and their Roles, without what all begin with."""
+
+OFF = "audit: {keep: 0s}\nobserved: {keep: 0s}\npods: {keep: 0s}\nrevisions: {keep: 0}\n"
+
+
+@pytest.mark.parametrize("way", ["cronjob", "deployment"])
+def test_without_the_roles_of_what_is_off_no_request_is_refused(
+    scene: Scene, programs: Programs, tmp_path: Path, way: str
+) -> None:
+    ours = leaving_out(tmp_path / "ours", f"node-maintenance-({'|'.join(KEPT)})", way)
+    left_out = {one["metadata"]["name"] for one in built(way) if one not in built(ours)}
+    assert left_out == {f"node-maintenance-{name}" for name in KEPT}
+    began = datetime.now(UTC)
+    programs.configure(f"{SETTINGS}{OFF}".replace("mode: Enforce", "mode: Observe"))
+    node = scene.node(0)
+    scene.workload("web", node)
+    scene.node(1)
+    scene.condition_tells(node)
+    with installed(scene, ours) as kubeconfig:
+        if way == "deployment":
+            serving = programs.start("serve", "--every", "1s", kubeconfig=kubeconfig)
+            serving.wait_for("node")
+            programs.configure(f"{SETTINGS}{OFF}")
+            serving.wait_for("evicted")
+            assert programs.run("hold", node, "--reason", "test").code == 0
+            serving.wait_for("person")
+            assert programs.run("resume", node).code == 0
+            scene.condition_silent(node)
+            serving.wait_for("case")
+            assert serving.terminate().code == 0
+        else:
+            assert programs.run("sweep", kubeconfig=kubeconfig).code == 0
+            programs.configure(f"{SETTINGS}{OFF}")
+            assert programs.sweep("--for", "30s", kubeconfig=kubeconfig).code == 0
+            scene.condition_silent(node)
+            assert programs.sweep("--for", "30s", kubeconfig=kubeconfig).code == 0
+        wait_for("the end of the case", lambda: scene.is_untouched(node))
+
+    entries = used(scene.asked(since=began))
+    assert {one.code for one in entries if one.subresource == "eviction"} == {201}
+    assert [one for one in entries if one.code in (401, 403)] == []
+    assert [name for name in left_out if scene.api.find("configmaps", name, NAMESPACE) is not None] == []
 
 
 def test_publish_grants_what_publishing_asks_and_nothing_else(scene: Scene, programs: Programs) -> None:

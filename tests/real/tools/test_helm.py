@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from reconciler.settings.load import parse_settings
-from tests.real.manifests.applying import K8S
+from tests.real.manifests.applying import DELETES, K8S
 from tests.real.manifests.schemas import keeps_its_schema
 from tests.real.tools.values import EVERYTHING
 from tests.support.tools.helm import Helm, Refused
@@ -28,10 +28,14 @@ FILE = "  # Ours.\nmode: Finish\n\nwindows: []\n"
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """The folders of kustomize and the values of the chart that make the same objects."""
+    """The folders of kustomize and the values of the chart that make the same objects.
+
+    `off` names what is not kept by the settings: kustomize leaves out the Roles for it by patches.
+    """
 
     resources: tuple[str, ...]
     values: Object
+    off: tuple[str, ...] = ("notices",)
     components: tuple[str, ...] = ()
     patches: tuple[str, ...] = ()
     more: Object = field(default_factory=dict)
@@ -46,7 +50,10 @@ class Same:
             "kind": "Kustomization",
             "resources": [f"../k8s/{one}" for one in self.resources],
             "components": [f"../k8s/{one}" for one in self.components],
-            "patches": [{"patch": one} for one in self.patches],
+            "patches": [
+                *({"target": {"name": f"node-maintenance-{one}"}, "patch": DELETES} for one in self.off),
+                *({"patch": one} for one in self.patches),
+            ],
             **self.more,
         }
         (ours / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
@@ -93,6 +100,20 @@ PAIRS = {
         more={"configMapGenerator": [OURS]},
     ),
     "a CronJob": Same(("cronjob",), {"runAs": "CronJob"}),
+    "a Deployment that keeps nothing": Same(
+        ("deployment",),
+        {
+            "settings": {
+                **yaml.safe_load((K8S / "base" / "maintenance.yaml").read_text(encoding="utf-8")),
+                "audit": {"keep": "0s"},
+                "observed": {"keep": "0s"},
+                "pods": {"keep": "0s"},
+                "revisions": {"keep": 0},
+            }
+        },
+        off=("history", "notices", "observed", "pods", "settings"),
+        more={"configMapGenerator": [OURS]},
+    ),
     "with the agent": Same(("deployment", "agent"), {"agent": {"enabled": True}}),
     "with a Service": Same(("deployment", "service"), {"service": {"enabled": True}}),
     "the report beside it": Same(("deployment", "report-job"), {"report": {"enabled": True}}),
@@ -187,6 +208,48 @@ def test_the_objects_are_those_of_kustomize(helm: Helm, tmp_path: Path, name: st
     assert rendered.keys() == built.keys()
     for key, one in built.items():
         assert rendered[key] == one
+
+
+def kept(objects: list[Object]) -> set[str]:
+    """The ConfigMaps of features that a Role of their own lets the reconciler write."""
+    roles = {one["metadata"]["name"] for one in objects if one["kind"] == "Role"}
+    bindings = {one["metadata"]["name"] for one in objects if one["kind"] == "RoleBinding"}
+    assert roles == bindings
+    return {name.removeprefix("node-maintenance-") for name in roles - {"node-maintenance-reconciler"}}
+
+
+ALL = {"history", "observed", "pods", "settings"}
+HOOK = [{"name": "hook", "webhook": {"url": "https://example.com"}}]
+"""An entry of `notify`."""
+SENT = {"instances": {"notify": [{"name": "mail", "type": "mail", "config": {}}]}}
+"""Workflows with a notification."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, ALL),
+        ({"pods": None, "audit": {"keep": None}, "observed": {}}, ALL),
+        ({"pods": {"keep": "0s"}}, ALL - {"pods"}),
+        ({"pods": {"keep": "0m"}, "audit": {"keep": "0"}, "observed": {"keep": 0}}, {"settings"}),
+        ({"pods": {"keep": "0d0h00m0s"}, "audit": {"keep": " 0s "}}, {"observed", "settings"}),
+        ({"pods": {"keep": "10m"}, "audit": {"keep": "0h10m"}, "observed": {"keep": "1d"}}, ALL),
+        ({"revisions": {"keep": 0}}, ALL - {"settings"}),
+        ({"revisions": {"keep": 10}}, ALL),
+        ({"notify": HOOK}, {*ALL, "notices"}),
+        ({"notify": []}, ALL),
+        ({"profiles": SENT}, {*ALL, "notices"}),
+        ({"profiles": {"instances": {"check": []}, "profiles": []}}, ALL),
+        ({**SENT, "profiles": []}, {*ALL, "notices"}),
+        ({"instances": {"check": []}, "profiles": []}, ALL),
+    ],
+)
+def test_what_a_feature_keeps_has_a_role_exactly_if_the_settings_keep_it(
+    helm: Helm, settings: Object, expected: set[str]
+) -> None:
+    found = helm.template({"settingsFile": yaml.safe_dump(settings)})
+
+    assert kept(found) == expected
 
 
 def test_what_prometheus_reads_has_the_labels_that_it_selects(helm: Helm) -> None:
