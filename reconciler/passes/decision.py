@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from reconciler.model.drains import Blocker, DrainOrder, DrainProgress
-from reconciler.model.plan import CheckAnswer, Hold, Notice, Transition
-from reconciler.model.record import CaseRecord, State
+from reconciler.model.messages import ProfileMessage
+from reconciler.model.node import Node
+from reconciler.model.plan import CheckAnswer, Hold, NodePart, Notice, Transition
+from reconciler.model.record import CaseRecord, State, worst_of
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.tasks import Task
 from reconciler.model.writes import Publication
@@ -44,13 +46,20 @@ class CaseDecision(Struct):
     what the triggers do, None for a node that must not be changed. `schedule` is when its drain was planned
     to start.
 
-    `begun` says that a drain of the node has begun. `drain` is the order for the drainer, `stop_drain`
-    whether a drain has to stop, `kept` are the pods that stay, `progress` is what the drainer says. `tasks`
-    are those of features.
+    Features come first. `left` is the node as they leave it, None if they change nothing, `annotations` are
+    those that change beside the ones of `left`, and `used` the labels and annotations that they read, as
+    `NodeWrite.seen_by_checks` holds them. `shown_by` is the label that shows the worst state of the node, its
+    case included, even if that is operational; empty if none does. `transitions_of_features` and
+    `holds_of_features` are those of their profiles, `messages` what these send, and `of_features` is what
+    they say of the node, under their names.
+
+    `begun` says that a drain of the node has begun. `drain` is the order for the drainer: first that of
+    a feature, until the drain of the case takes its place. `stop_drain` is whether a drain has to stop,
+    `kept` are the pods that stay, `progress` is what the drainer says. `tasks` are those of features.
 
     `pending` are Events about facts that the record had before, `news` those about new facts, and `notices`
-    those about the drain. `noted` is the record once those about facts are sent, None if there are none,
-    or if the case ends. `ended` is the case that ended with this pass.
+    those of features, of the triggers and about the drain. `noted` is the record once those about facts are
+    sent, None if there are none, or if the case ends. `ended` is the case that ended with this pass.
 
     `cordoned` says whether the node was cordoned before this pass, and stays so. `signs` are what features
     change on it once all that is decided.
@@ -65,6 +74,14 @@ class CaseDecision(Struct):
     transitions: tuple[Transition, ...] = ()
     effects: Effects | None = None
     schedule: CaseSchedule | None = None
+    left: Node | None = None
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+    used: Mapping[str, str | None] = field(default_factory=dict)
+    shown_by: str = ""
+    transitions_of_features: tuple[Transition, ...] = ()
+    holds_of_features: tuple[Hold, ...] = ()
+    messages: tuple[ProfileMessage, ...] = ()
+    of_features: Mapping[str, NodePart] = field(default_factory=dict)
     begun: bool = False
     drain: DrainOrder | None = None
     stop_drain: bool = False
@@ -83,6 +100,12 @@ class CaseDecision(Struct):
     def open(self) -> bool:
         """Whether there is a case."""
         return self.state is not State.OPERATIONAL
+
+    @property
+    def worst_of_features(self) -> tuple[State, State]:
+        """The worst states that the node had and has for features."""
+        states = [state for part in self.of_features.values() for state in part.states.values()]
+        return worst_of(*(before for before, _ in states)), worst_of(*(after for _, after in states))
 
     @property
     def drained(self) -> bool:

@@ -10,14 +10,13 @@ from typing import Any
 from msgspec import Struct, field
 
 from reconciler.model.clocks import OwnTimes, own_times
-from reconciler.model.drains import DrainOrder
 from reconciler.model.instructions import Instructions
 from reconciler.model.keys import OwnKeys
 from reconciler.model.machine import Vm, vm_of
 from reconciler.model.node import Node
-from reconciler.model.plan import Actions, Hold, JudgedEvent, NodePart, NodePlan, Transition
+from reconciler.model.plan import Hold, JudgedEvent, NodePlan
 from reconciler.model.problems import Faults
-from reconciler.model.record import CaseRecord, KnownEvent, Record, State, worst_of
+from reconciler.model.record import CaseRecord, KnownEvent, Record, State
 from reconciler.model.schedule import CaseSchedule, Urgency
 from reconciler.model.snapshot import Assessment, Ledger, NodeAssessment, Snapshot, Undone
 from reconciler.model.values import replace
@@ -97,40 +96,6 @@ class PassContext(Struct, frozen=True, dict=True):
         return self.settings.keys.names
 
 
-class FeatureStep(Struct, frozen=True):
-    """The node and its record as a feature leaves them for the profile of platform events, and what follows.
-
-    `annotations` are those that change beside
-    the ones of `node`. `used` are the labels and annotations of the node that the feature read, as
-    `NodeWrite.seen_by_checks` holds them. `elsewhere` names what the profile of platform events has to wait
-    for, empty if it need not. `order` is a drain that the feature waits for. `todo` are its notices, tasks
-    and messages. `shown_by` is the label that shows the worst state of the node, its case included, even if
-    that is operational; empty if none does. `of_features` is what it says of the node, under its name.
-    """
-
-    node: Node
-    record: Record | None
-    annotations: Mapping[str, str | None] = field(default_factory=dict)
-    used: Mapping[str, str | None] = field(default_factory=dict)
-    elsewhere: str = ""
-    order: DrainOrder | None = None
-    transitions: tuple[Transition, ...] = ()
-    holds: tuple[Hold, ...] = ()
-    todo: Actions = Actions()
-    shown_by: str = ""
-    of_features: Mapping[str, NodePart] = field(default_factory=dict)
-
-    @property
-    def before(self) -> State:
-        """The worst state that the node had for the feature."""
-        return worst_of(*(before for part in self.of_features.values() for before, _ in part.states.values()))
-
-    @property
-    def after(self) -> State:
-        """The worst state that the node has for the feature."""
-        return worst_of(*(after for part in self.of_features.values() for _, after in part.states.values()))
-
-
 DEFAULT = "default"
 """The profile for the events of the platform, which every node has.
 
@@ -148,8 +113,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
     any more, and that none may hide. `untouched` is why the node must not be changed at all. `problem` is set
     if an error in this program kept the node from being judged. `urgency` is its place in the order of the
     nodes, None if no event requires a drain; `zone` comes next in that order, empty if it is not known.
-    `step` is what a feature has done with it in this pass, None without one. `of_features` is what features
-    know of the node beside the rest, by their names.
+    `of_features` is what features know of the node beside the rest, by their names.
     """
 
     read: Node
@@ -166,15 +130,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
     urgency: Urgency | None = None
     zone: str = ""
     instructions: Instructions = Instructions()
-    step: FeatureStep | None = None
     of_features: Mapping[str, Any] = field(default_factory=dict)
-
-    def after(self, step: FeatureStep) -> NodeFacts:
-        """Return the node as the step of a feature leaves it."""
-        case = step.record.case(DEFAULT) if step.record is not None else CaseRecord()
-        if step.elsewhere:
-            case = replace(case, elsewhere=step.elsewhere)
-        return replace(self, record=step.record, case=case, step=step)
 
     @property
     def name(self) -> str:
@@ -262,10 +218,14 @@ class Decider:
     notes: tuple[str, ...] = ()
 
     def decide(
-        self, node: NodeFacts, situation: Situation, context: PassContext
+        self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
-        """Return both with what it does with the node, or says to that profile."""
-        del context
+        """Return both with what the feature says to that profile; add to the decision what it does first.
+
+        `left` and what follows it up to `of_features` may change, `tasks` and `notices`, and `drain`, which
+        is then the order for the drain that the feature waits for. Nothing else may.
+        """
+        del decision, context
         return node, situation
 
     def follow(
@@ -286,7 +246,7 @@ class Decider:
         `drain`, `pending` and `noted` of the decision may change, and nothing else.
         """
 
-    def note(self, node: NodeFacts, progress: Progress) -> None:
+    def note(self, decision: CaseDecision, node: NodeFacts, progress: Progress) -> None:
         """Show the nodes that come later in the pass what was decided about this one."""
 
 

@@ -24,7 +24,7 @@ from reconciler.model.snapshot import Ledger, LedgerPart
 from reconciler.model.tasks import Clients
 from reconciler.model.values import code_of, replace
 from reconciler.passes.decision import CaseDecision, NodeSigns
-from reconciler.passes.node_facts import Decider, FeatureStep, NodeFacts, PassContext
+from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.passes.parts import check_kept_parts
 from reconciler.passes.plugin import Deciding, Feature, Fleet, Observed, Wants
 from reconciler.profiles.situation import Situation
@@ -433,10 +433,10 @@ def test_what_a_feature_says_of_a_node_is_in_the_plan_with_what_follows_from_it(
 ) -> None:
     class Swinging(Decider):
         def decide(
-            self, node: NodeFacts, situation: Situation, context: PassContext
+            self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
         ) -> tuple[NodeFacts, Situation]:
-            step = FeatureStep(node.read, node.record, of_features={"crane": says})
-            return node.after(step), situation
+            decision.of_features = {"crane": says}
+            return node, situation
 
     there = world_of([builders.node("a")])
 

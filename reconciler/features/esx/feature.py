@@ -357,7 +357,7 @@ class _Powered(Decider):
     """What the profile of the platform has to know: nodes that can't be Ready, and drains in haste."""
 
     def decide(
-        self, node: NodeFacts, situation: Situation, context: PassContext
+        self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
         """Return both with what was read of the VM.
 

@@ -96,7 +96,7 @@ class Following(Decider):
         """The hooks that the pass has read and that have ended, by node."""
 
     def decide(
-        self, node: NodeFacts, situation: Situation, context: PassContext
+        self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
         """Return both with the hooks' own times believed, and with what the hooks say."""
         recorded = _recorded(node.case)

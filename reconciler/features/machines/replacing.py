@@ -26,6 +26,7 @@ from reconciler.model.plan import Ending, JudgedEvent, Notice, NoticeType
 from reconciler.model.record import CaseRecord, State
 from reconciler.model.values import replace
 from reconciler.passes.decide.facts import pods_staying
+from reconciler.passes.decision import CaseDecision
 from reconciler.passes.node_facts import Decider, NodeFacts, PassContext
 from reconciler.profiles.case import waits
 from reconciler.profiles.endings import Means
@@ -435,7 +436,7 @@ class OneAtATime(Decider):
                 self._pools.setdefault(key, node.name)
 
     def decide(
-        self, node: NodeFacts, situation: Situation, context: PassContext
+        self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
         """Return both with what is known around the node; unchanged if nobody knows its machine."""
         if situation.machine is None:

@@ -36,13 +36,23 @@ from reconciler.model.event import Answer
 from reconciler.model.holds import PODS_READABLE
 from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import upgrade_on
-from reconciler.model.plan import Actions, Hold, Notice, NoticeType, Transition
-from reconciler.model.record import Claim, ClaimedDrain, ClaimKind, Cordon, DrainRecord, Record, State
+from reconciler.model.plan import Hold, Notice, NoticeType, Transition
+from reconciler.model.record import (
+    CaseRecord,
+    Claim,
+    ClaimedDrain,
+    ClaimKind,
+    Cordon,
+    DrainRecord,
+    Record,
+    State,
+)
 from reconciler.model.values import replace
 from reconciler.model.writes import used_keys
 from reconciler.passes.decide.draining import followed, recorded_order
 from reconciler.passes.decide.facts import pods_left
-from reconciler.passes.node_facts import Decider, FeatureStep, NodeFacts, PassContext, Progress
+from reconciler.passes.decision import CaseDecision
+from reconciler.passes.node_facts import DEFAULT, Decider, NodeFacts, PassContext, Progress
 from reconciler.profiles.checks.people import not_held
 from reconciler.profiles.checks.platform import left_to_us
 from reconciler.profiles.checks.starts import only_reconciler
@@ -67,16 +77,6 @@ FAILED = "ChangeMaintenanceStateFailed"
 """The reason of maintenance-controller's Event about a step that does not succeed."""
 
 
-class WorkflowStep(FeatureStep, frozen=True):
-    """One step of each workflow of a node, with their data after it.
-
-    `readable` is False if they can't be read: nothing about them is written then.
-    """
-
-    data: WorkflowData = WorkflowData()
-    readable: bool = True
-
-
 class NodeWorkflows(Decider):
     """The workflows of all nodes in one pass."""
 
@@ -88,6 +88,8 @@ class NodeWorkflows(Decider):
         keys, read = settings.keys.names, snapshot.every_node() if self._workflows.on else ()
         members = members_of(read, snapshot.records, self._workflows.selected, keys)
         self._members = Members(members, snapshot.for_settings.of_features.get(NAME))
+        self._data: dict[str, WorkflowData] = {}
+        """The data after this pass of each node whose workflows have taken their step."""
         unread = sorted(self._members.read.unread_leases.items())
         if unread:
             ref, why = unread[0]
@@ -95,65 +97,31 @@ class NodeWorkflows(Decider):
             self.notes = (turn,)
 
     def decide(
-        self, node: NodeFacts, situation: Situation, context: PassContext
+        self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
-        """Return both after one step of each workflow of the node."""
-        step = self._step(node, situation, context)
-        if step is None:
+        """Return both after one step of each workflow of the node; nothing is changed that can't be read."""
+        read, keys, workflows = node.read, context.keys, self._workflows
+        if not workflows.on:
+            decision.holds_of_features = tuple(_gone(node, node.record, workflows, context))
             return node, situation
-        node = node.after(step)
-        record = replace(
-            situation.record,
-            node_cordon=node.case.node_cordon,
-            also_claimed_by=node.case.also_claimed_by,
-            elsewhere=node.case.elsewhere,
-        )
-        read = replace(situation.node, unschedulable=step.node.unschedulable)
-        return node, replace(situation, node=read, record=record)
-
-    def _step(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowStep | None:
-        """Return one step of each workflow of a node; nothing is changed where it can't be read."""
-        if not self._workflows.on:
-            if node.record is None or not claimed_in(node.record):
-                return None
-            gone = tuple(_gone(node, node.record, self._workflows, context))
-            return WorkflowStep(node.read, node.record, holds=gone, readable=False)
         member = self._members.of(node.name)
         if member.problem:
-            return _unreadable(node, member.problem, context)
-        given = self._input(node, situation, context)
-        label = node.read.labels.get(context.keys.maintenance_profile, "")
-        data = maintained(member.data, label, self._workflows, given)
-        given = replace(given, data=data)
-        step = _step(node, given, member.profiles, self._workflows, context)
-        if step.data != member.data or context.keys.maintenance_data not in node.read.annotations:
-            text = to_annotation(step.data)
-            if text != node.read.annotations.get(context.keys.maintenance_data):
-                step = replace(step, annotations={context.keys.maintenance_data: text})
-        needs = self._workflows.needs
-        return replace(step, used=used_keys(node.read, needs.labels, needs.annotations))
+            key, again = keys.maintenance_data, _begin_again(node, context)
+            reason = f"the annotation {key} is not changed: {member.problem}; {again}"
+            decision.holds_of_features = (WORKFLOW_DATA_READABLE.on(node.name, reason),)
+            # It may be in maintenance for one of its workflows.
+            return _joined(node, situation, node.record, "a workflow that can't be read")
+        names = member.profiles
 
-    def note(self, node: NodeFacts, progress: Progress) -> None:
-        """Show the nodes that come later in the pass what the workflows of this one do."""
-        step = node.step
-        if not isinstance(step, WorkflowStep) or not step.readable:
-            return
-        self._members.moved(step.node, step.data)
-        for task in step.todo.tasks:
-            if isinstance(task, TakeLease):
-                self._members.read = self._members.read.taken(task.take)
-        if step.node.unschedulable and not node.read.unschedulable:
-            progress.places = progress.places.take(node.read, "cordoned for a workflow")
-
-    def _input(self, node: NodeFacts, situation: Situation, context: PassContext) -> WorkflowSituation:
-        here = (PLATFORM,) if node.case.state is State.IN_MAINTENANCE else ()
+        # What their checks and triggers read. A message does not wait for the drain that an `enter` chain
+        # waits for, nor for a person's hold.
         silent = tuple(
             f"{reading.source}: {reading.because}"
             for reading in node.assessment.readings
             if reading.answer is Answer.UNKNOWN and reading.installed
         )
-        return WorkflowSituation(
-            node=node.read,
+        given = WorkflowSituation(
+            node=read,
             data=WorkflowData(),
             profile="",
             state=State.OPERATIONAL,
@@ -161,87 +129,101 @@ class NodeWorkflows(Decider):
             now=context.now,
             members=self._members.all,
             read=self._members.read,
-            in_maintenance_here=here,
+            in_maintenance_here=(PLATFORM,) if node.case.state is State.IN_MAINTENANCE else (),
             platform=None if context.settings.origin.foreign else situation,
             silent=silent,
-            keys=context.keys,
+            keys=keys,
         )
+        label = read.labels.get(keys.maintenance_profile, "")
+        given = replace(given, data=maintained(member.data, label, workflows, given))
+        rules = [(name, workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names]
+        instances = workflows.notifications
+        told = notified(
+            [(name, tuple(instances[notify] for notify in each.notify)) for name, each in rules], given
+        )
+        given = replace(given, data=told.data)
+
+        # The drain that a chain waits for, then one step of each.
+        record = _in_force(node, node.record or context.new_record(read), given.data)
+        waiting = _waiting(record, names)
+        kept = _kept_from_starts(node, context)
+        record, notices = _followed(node, given, record, waiting, workflows, context)
+        ran_from = partial(
+            run,
+            workflows,
+            names,
+            situation=given,
+            resumed=tuple(claim.name for claim in waiting),
+            starts=context.settings.mode is not Mode.FINISH and not kept,
+        )
+        ran = ran_from(Work(read, record))
+        held = _uncordoned(node, ran.work, names, context)
+        if held and not kept and held[0].until is not None and held[0].until <= context.now:
+            ran, held = ran_from(_cordoned_again(ran.work, context)), ()
+        work = ran.work
+
+        # What follows, and what holds them.
+        needs, data = workflows.needs, read.annotations.get(keys.maintenance_data)
+        if ran.data != member.data or data is None:
+            text = to_annotation(ran.data)
+            decision.annotations = {keys.maintenance_data: text} if text != data else {}
+        decision.left, decision.used = work.node, used_keys(read, needs.labels, needs.annotations)
+        decision.shown_by = keys.maintenance_state if context.settings.keys.state_label else ""
+        claimed = _drain_of_workflows(work.record)
+        if ran.draining is not None and claimed is not None:
+            by = ", ".join(claim.name for claim in claimed.claims if claim.kind == CLAIM)
+            order = _order(node, ran.draining, claimed.drain, context)
+            decision.drain = replace(order, why=f"workflow {by}")
+        decision.transitions_of_features = tuple(_transitions(ran, record, work.record))
+        gone = (
+            *_gone(node, work.record, workflows, context),
+            *_left_over(node, work.record, ran.data, workflows, context),
+            *_unknown_states(node, names, ran.data, workflows, context),
+            *_unknown_names(node, workflows, context),
+        )
+        unread = _unread(node, waiting, context)
+        decision.holds_of_features = (*held, *kept, *gone, *unread, *ran.holds)
+        decision.notices = (*notices, *work.notices)
+        decision.tasks = (*map(TakeLease, ran.takes), *work.tasks)
+        decision.messages = told.messages
+        decision.of_features = {NAME: WorkflowReports(ran.reports, told.next)}
+        self._data[node.name] = ran.data
+        inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
+        inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
+        after = None if work.record.empty else work.record
+        node, situation = _joined(node, situation, after, ", ".join(dict.fromkeys(inside)))
+        closed = replace(situation.node, unschedulable=work.node.unschedulable)
+        return node, replace(situation, node=closed)
+
+    def note(self, decision: CaseDecision, node: NodeFacts, progress: Progress) -> None:
+        """Show the nodes that come later in the pass what the workflows of this one do."""
+        data, left = self._data.get(node.name), decision.left
+        if data is None or left is None:
+            return
+        self._members.moved(left, data)
+        for task in decision.tasks:
+            if isinstance(task, TakeLease):
+                self._members.read = self._members.read.taken(task.take)
+        if left.unschedulable and not node.read.unschedulable:
+            progress.places = progress.places.take(node.read, "cordoned for a workflow")
 
 
-def _step(
-    node: NodeFacts,
-    given: WorkflowSituation,
-    names: tuple[str, ...],
-    workflows: Workflows,
-    context: PassContext,
-) -> WorkflowStep:
-    """Return what the workflows of a readable node do."""
-    # A message does not wait for the drain that an `enter` chain waits for, nor for a person's hold.
-    rules = [(name, workflows.by_name[name].rules(given.data.profiles[name].current)) for name in names]
-    instances = workflows.notifications
-    told = notified(
-        [(name, tuple(instances[notify] for notify in each.notify)) for name, each in rules], given
+def _joined(
+    node: NodeFacts, situation: Situation, record: Record | None, elsewhere: str
+) -> tuple[NodeFacts, Situation]:
+    """Return both with the record as workflows leave it, and with what the platform's profile waits for.
+
+    `elsewhere` names the workflows for which the node is in maintenance, or may be.
+    """
+    case = record.case(DEFAULT) if record is not None else CaseRecord()
+    case = replace(case, elsewhere=elsewhere) if elsewhere else case
+    shared = replace(
+        situation.record,
+        node_cordon=case.node_cordon,
+        also_claimed_by=case.also_claimed_by,
+        elsewhere=case.elsewhere,
     )
-    given = replace(given, data=told.data)
-    record = _in_force(node, node.record or context.new_record(node.read), given.data)
-    waiting = _waiting(record, names)
-    kept = _kept_from_starts(node, context)
-    record, notices = _followed(node, given, record, waiting, workflows, context)
-    ran_from = partial(
-        run,
-        workflows,
-        names,
-        situation=given,
-        resumed=tuple(claim.name for claim in waiting),
-        starts=context.settings.mode is not Mode.FINISH and not kept,
-    )
-    ran = ran_from(Work(node.read, record))
-    held = _uncordoned(node, ran.work, names, context)
-    if held and not kept and held[0].until is not None and held[0].until <= context.now:
-        ran, held = ran_from(_cordoned_again(ran.work, context)), ()
-    work = ran.work
-    gone = (
-        *_gone(node, work.record, workflows, context),
-        *_left_over(node, work.record, ran.data, workflows, context),
-        *_unknown_states(node, names, ran.data, workflows, context),
-        *_unknown_names(node, workflows, context),
-    )
-    inside = [report.profile for report in ran.reports if report.after is State.IN_MAINTENANCE]
-    inside += [claim.name for claim in _waiting(work.record, tuple(given.data.profiles))]
-    return WorkflowStep(
-        node=work.node,
-        record=None if work.record.empty else work.record,
-        data=ran.data,
-        elsewhere=", ".join(dict.fromkeys(inside)),
-        order=_order_of(node, ran, context),
-        transitions=tuple(_transitions(ran, record, work.record)),
-        holds=(*held, *kept, *gone, *_unread(node, waiting, context), *ran.holds),
-        todo=Actions(
-            notices=(*notices, *ran.work.notices),
-            tasks=(*map(TakeLease, ran.takes), *work.tasks),
-            messages=told.messages,
-        ),
-        shown_by=context.keys.maintenance_state if context.settings.keys.state_label else "",
-        of_features={NAME: WorkflowReports(ran.reports, told.next)},
-    )
-
-
-def _order_of(node: NodeFacts, ran: Ran, context: PassContext) -> DrainOrder | None:
-    claimed = _drain_of_workflows(ran.work.record)
-    if ran.draining is None or claimed is None:
-        return None
-    by = [claim.name for claim in claimed.claims if claim.kind == CLAIM]
-    order = _order(node, ran.draining, claimed.drain, context)
-    return replace(order, why=f"workflow {', '.join(by)}")
-
-
-def _unreadable(node: NodeFacts, problem: str, context: PassContext) -> WorkflowStep:
-    key = context.keys.maintenance_data
-    reason = f"the annotation {key} is not changed: {problem}; {_begin_again(node, context)}"
-    hold = WORKFLOW_DATA_READABLE.on(node.name, reason)
-    # It may be in maintenance for one of its workflows.
-    unknown = "a workflow that can't be read"
-    return WorkflowStep(node.read, node.record, elsewhere=unknown, holds=(hold,), readable=False)
+    return replace(node, record=record, case=case), replace(situation, record=shared)
 
 
 def _in_force(node: NodeFacts, record: Record, data: WorkflowData) -> Record:

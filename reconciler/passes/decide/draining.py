@@ -66,6 +66,7 @@ def follow_drain(
     order: DrainOrder | None = None
     held: Hold | None = None
     waits: Hold | None = None
+    notices: tuple[Notice, ...] = ()
     if goes_on and drain is not None:
         order = _order(node, decision, drained, context)
         pods = pods_left(read, order.options, context)
@@ -84,7 +85,6 @@ def follow_drain(
             after = replace(after, done=_ended_at(decision.record, drained, context))
             facts = _counted(decision.record, drained, context)
             decision.record = replace(decision.record, drain=after, facts=facts)
-            decision.notices = notices
             order = held = None
         elif kept_back is None and node.case.drain == drain and waited_since is not None:
             # No feature holds it any more. The time limit of a drain is for evictions, not for such waits.
@@ -92,7 +92,8 @@ def follow_drain(
             if waited_since <= drain.since:
                 # It was held from the start, so it begins now.
                 facts = replace(facts, drain_began=context.second)
-            begun = replace(drain, since=context.second)
+            # What this pass has seen of it is neither kept nor told: the next one sees it again.
+            begun, notices = replace(drain, since=context.second), ()
             decision.record = replace(decision.record, drain=begun, facts=facts)
             order = _order(node, decision, drained, context)
         elif after.attempt != drain.attempt:
@@ -103,10 +104,9 @@ def follow_drain(
             blocked = "; ".join(f"{blocker.pod} {blocker.because}" for blocker in blockers)
             message = f"not drained after {format_duration(settings.drain.timeout)}, trying again"
             message = f"{message}; {blocked}" if blocked else message
-            decision.notices = (*notices, Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING))
+            notices = (*notices, Notice("MaintenanceDrainTimedOut", message, NoticeType.WARNING))
         else:
             decision.record = replace(decision.record, drain=after)
-            decision.notices = notices
             if running(drained) and drained is not None and drained.slot.awaited:
                 waits = _no_slot(node, context, progress)
     recorded = decision.record.drain
@@ -138,7 +138,7 @@ def follow_drain(
 
     # An order with a hold is not given. The drain that a feature waits for may take its place.
     ordered, stopped = (order, None) if held is None else (None, held)
-    waiting = node.step.order if node.step is not None else None
+    waiting = decision.drain
     if ordered is None and waiting is not None:
         stopped = _held_drain(node, cases.CaseView(), context, progress) or _held_for_slot(
             node, waiting, drained, context, progress
@@ -170,6 +170,7 @@ def follow_drain(
     decision.begun = done or (drain is not None and not (under_way and first and still))
     decision.holds = tuple(holds)
     decision.drain = ordered
+    decision.notices = (*decision.notices, *notices)
     # A drain that ended with an earlier case does not belong to this one.
     decision.progress = drained if drain is not None or running(drained) else None
     # One that can't be judged now goes on with what it knows.

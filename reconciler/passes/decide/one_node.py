@@ -147,10 +147,14 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         # What was asked is followed to its end, also where the settings no longer have its source.
         offers=parts.offers if record.asked else context.offers,
     )
+    decision = CaseDecision(record.state, record, before=record, view=view, schedule=schedule)
     for decider in progress.deciders:
-        node, situation = decider.decide(node, situation, context)
+        node, situation = decider.decide(decision, node, situation, context)
     walked = walk(_PROFILE, situation, CHECKS)
     steps, effects = walked.transitions, walked.effects
+    decision.state, decision.record, decision.effects = walked.state, effects.record, effects
+    decision.transitions, decision.answers, decision.holds = steps, walked.answers, walked.holds
+    decision.notices = (*decision.notices, *effects.notices)
 
     # The place, the machine and the start that these steps take from the nodes that come later.
     for task in effects.tasks:
@@ -171,11 +175,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     if not any(step.drains for step in steps):
         in_maintenance = walked.state is State.IN_MAINTENANCE
         holds = [hold for hold in walked.holds if not in_maintenance or hold.code in START_CHECKS]
-        schedule = as_decided(schedule, holds, now)
-
-    decision = CaseDecision(
-        walked.state, effects.record, walked.holds, record, view, walked.answers, steps, effects, schedule
-    )
+        decision.schedule = as_decided(schedule, holds, now)
     follow_drain(decision, node, walked.alone, context, progress)
 
     # What the case and the features have to say, and the patches of the node.
@@ -191,23 +191,21 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     decision.holds = (*decision.holds, *signs.holds)
     write = node_patch(decision, node, effects.node, context)
     noted = second_patch(node, write, decision.noted, context) if decision.noted is not None else None
-    beside = node.step.todo if node.step is not None else Actions()
-    notices = (*effects.notices, *decision.notices, *signs.notices, *decision.news)
-    todo = replace(
-        beside,
+    todo = Actions(
         write=write,
         drain=decision.drain,
         stop_drain=decision.stop_drain,
-        tasks=(*beside.tasks, *decision.tasks, *effects.tasks, *signs.tasks),
-        notices=(*beside.notices, *notices),
+        tasks=(*decision.tasks, *effects.tasks, *signs.tasks),
+        notices=(*decision.notices, *signs.notices, *decision.news),
         publications=signs.writes,
         pending=decision.pending,
         noted=noted,
+        messages=decision.messages,
         spaced=spaced,
     )
     plan = node_plan(decision, node, todo, context)
     for decider in progress.deciders:
-        decider.note(node, progress)
+        decider.note(decision, node, progress)
     return plan
 
 

@@ -20,15 +20,14 @@ from reconciler.model.values import replace
 from reconciler.model.writes import REWRITTEN, ListChanges, NodeWrite, node_write
 from reconciler.passes.decide.facts import left_by_case
 from reconciler.passes.decision import CaseDecision
-from reconciler.passes.node_facts import DEFAULT, FeatureStep, NodeFacts, PassContext
+from reconciler.passes.node_facts import DEFAULT, NodeFacts, PassContext
 from reconciler.profiles import case as cases
 from reconciler.starts.budget import pool_of
 
 
 def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: PassContext) -> NodePlan:
     """Return the plan of a node: what is decided and done, and what holds it."""
-    read, step = node.read, node.step or FeatureStep(node.read, node.record)
-    readings, record = node.assessment.readings, decision.record
+    read, record, readings = node.read, decision.record, node.assessment.readings
     silent = [reading for reading in readings if reading.answer is Answer.UNKNOWN and reading.installed]
 
     # A drain that is done names the pods that are still there.
@@ -70,16 +69,17 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
         # A drain that begins in this pass is no plan any more.
         because = schedule.because if schedule.by_pods else "its drain begins now"
         schedule = replace(schedule, because=because, started=True)
+    worst_before, worst_after = decision.worst_of_features
     return NodePlan(
         node=read.name,
         zone=read.zone,
         pool=pool_of(read),
-        before=worst_of(node.state, step.before),
-        after=worst_of(decision.state, step.after),
+        before=worst_of(node.state, worst_before),
+        after=worst_of(decision.state, worst_after),
         events=node.judged,
         checks=decision.answers,
-        transitions=(*step.transitions, *decision.transitions),
-        holds=(*step.holds, *holds),
+        transitions=(*decision.transitions_of_features, *decision.transitions),
+        holds=(*decision.holds_of_features, *holds),
         status=NodeStatus(
             read.unschedulable,
             tuple((reading.source, reading.because) for reading in silent),
@@ -95,7 +95,7 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
         goes_by_us=any(asked.offer in context.ends_machines for asked in record.asked),
         # The record that the pass read does not say it yet.
         struck=bad and (before is None or outcome is None or before.result is not outcome.result),
-        of_features=step.of_features,
+        of_features=decision.of_features,
     )
 
 
@@ -108,18 +108,19 @@ def node_patch(
     """
     read, keys, case, signs = node.read, context.keys, decision.record, decision.signs
     record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
-    step = node.step or FeatureStep(read, node.record)
-    labels = {**_changed(read.labels, step.node.labels), **_changed(read.labels, after.labels)}
+    left = decision.left or read
+    labels = {**_changed(read.labels, left.labels), **_changed(read.labels, after.labels)}
     labels |= _shown(read, record, context)
     labels |= signs.labels
-    if step.shown_by:
-        state = worst_of(record.worst, step.after).value
-        if read.labels.get(step.shown_by) != state:
-            labels[step.shown_by] = state
+    if decision.shown_by:
+        _, worst_after = decision.worst_of_features
+        state = worst_of(record.worst, worst_after).value
+        if read.labels.get(decision.shown_by) != state:
+            labels[decision.shown_by] = state
     annotations = {
-        **_changed(read.annotations, step.node.annotations),
+        **_changed(read.annotations, left.annotations),
         **signs.annotations,
-        **step.annotations,
+        **decision.annotations,
     }
     recorded = read.annotations.get(keys.record)
     # A record that says the same stays as it is written, also with the keys of a later program.
@@ -134,7 +135,7 @@ def node_patch(
     annotations |= read.uid_change(keys.prefix)
     closed = after.unschedulable
     unschedulable = closed if closed != read.unschedulable else None
-    left, lists = step.node, ListChanges()
+    lists = ListChanges()
     if left is not read:
         lists = ListChanges(
             tuple(name for name in left.finalizers if name not in read.finalizers),
@@ -147,7 +148,7 @@ def node_patch(
     write = node_write(
         read, keys.prefix, unschedulable=unschedulable, labels=labels, annotations=annotations, lists=lists
     )
-    return replace(write, seen_by_checks=step.used) if step.used else write
+    return replace(write, seen_by_checks=decision.used) if decision.used else write
 
 
 def _shown(read: Node, record: Record, context: PassContext) -> dict[str, str | None]:

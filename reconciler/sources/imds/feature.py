@@ -285,10 +285,10 @@ class Acknowledging(Decider):
         )
 
     def decide(
-        self, node: NodeFacts, situation: Situation, context: PassContext
+        self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
         """Return both with the events of the node, and what prevents each."""
-        del context
+        del decision, context
         if events := self._events.get(node.name, ()):
             node, situation = (
                 replace(node, of_features={**node.of_features, NAME: events}),
