@@ -15,7 +15,6 @@ from reconciler.model.schedule import CaseSchedule
 from reconciler.model.tasks import Task
 from reconciler.model.writes import Publication
 from reconciler.profiles.case import CaseView
-from reconciler.profiles.situation import Effects
 
 
 class NodeSigns(Struct, frozen=True):
@@ -42,9 +41,9 @@ class CaseDecision(Struct):
     """What is decided about the case of a node. Each step of `decide_node` adds its part.
 
     `before` is the case as its events are now, before the state machine ran, and `record` the case after the
-    pass. `view` are its events, `answers` those of the checks, `holds` what holds the node. `effects` are
-    what the triggers do, None for a node that must not be changed. `schedule` is when its drain was planned
-    to start.
+    pass. `view` are its events, `answers` those of the checks, `holds` what holds the node. `after` is the
+    node as the triggers leave it, None if it must not be changed. `schedule` is when its drain was planned to
+    start.
 
     Features come first. `left` is the node as they leave it, None if they change nothing, `annotations` are
     those that change beside the ones of `left`, and `used` the labels and annotations that they read, as
@@ -72,7 +71,7 @@ class CaseDecision(Struct):
     view: CaseView = CaseView()
     answers: tuple[CheckAnswer, ...] = ()
     transitions: tuple[Transition, ...] = ()
-    effects: Effects | None = None
+    after: Node | None = None
     schedule: CaseSchedule | None = None
     left: Node | None = None
     annotations: Mapping[str, str | None] = field(default_factory=dict)

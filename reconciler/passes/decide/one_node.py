@@ -152,7 +152,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         node, situation = decider.decide(decision, node, situation, context)
     walked = walk(_PROFILE, situation, CHECKS)
     steps, effects = walked.transitions, walked.effects
-    decision.state, decision.record, decision.effects = walked.state, effects.record, effects
+    decision.state, decision.record, decision.after = walked.state, effects.record, effects.node
     decision.transitions, decision.answers, decision.holds = steps, walked.answers, walked.holds
     decision.notices = (*decision.notices, *effects.notices)
 
@@ -189,7 +189,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     decision.cordoned = read.unschedulable and effects.node.unschedulable
     decision.signs = signs = parts.signs(decision, node, context)
     decision.holds = (*decision.holds, *signs.holds)
-    write = node_patch(decision, node, effects.node, context)
+    write = node_patch(decision, node, context)
     noted = second_patch(node, write, decision.noted, context) if decision.noted is not None else None
     todo = Actions(
         write=write,

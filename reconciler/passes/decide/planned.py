@@ -32,7 +32,7 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
 
     # A drain that is done names the pods that are still there.
     kept, stays, drain = decision.kept, "", record.drain
-    if decision.effects is not None and drain is not None and drain.done is not None:
+    if decision.after is not None and drain is not None and drain.done is not None:
         left = drain.kept
         if left.count or left.coming:
             found = left_by_case(record, cases.allowed(record), node, decision.progress, context)
@@ -63,7 +63,7 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
         holds = tuple(dict.fromkeys(unspoken))
     outcome, before = outcome_of(decision.ended or record), outcome_of(node.case)
     bad = outcome is not None and not outcome.result.good
-    known = record if decision.effects is not None or node.record is not None else None
+    known = record if decision.after is not None or node.record is not None else None
     schedule = decision.schedule
     if schedule is not None and any(step.drains for step in decision.transitions):
         # A drain that begins in this pass is no plan any more.
@@ -99,16 +99,14 @@ def node_plan(decision: CaseDecision, node: NodeFacts, todo: Actions, context: P
     )
 
 
-def node_patch(
-    decision: CaseDecision, node: NodeFacts, after: Node, context: PassContext
-) -> NodeWrite | None:
-    """Return the node's only patch, None if nothing changes; `after` is the node as the triggers leave it.
+def node_patch(decision: CaseDecision, node: NodeFacts, context: PassContext) -> NodeWrite | None:
+    """Return the node's only patch, None if nothing changes.
 
     The annotations and labels in `signs` of the decision are for other tools, and part of the same patch.
     """
     read, keys, case, signs = node.read, context.keys, decision.record, decision.signs
     record = (node.record or context.new_record(read)).with_case(DEFAULT, case, context.now)
-    left = decision.left or read
+    left, after = decision.left or read, decision.after or read
     labels = {**_changed(read.labels, left.labels), **_changed(read.labels, after.labels)}
     labels |= _shown(read, record, context)
     labels |= signs.labels
