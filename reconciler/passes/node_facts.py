@@ -113,6 +113,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
     any more, and that none may hide. `untouched` is why the node must not be changed at all. `problem` is set
     if an error in this program kept the node from being judged. `urgency` is its place in the order of the
     nodes, None if no event requires a drain; `zone` comes next in that order, empty if it is not known.
+    `schedule` is when its drain is planned to start, None without a case, and before all starts are planned.
     `of_features` is what features know of the node beside the rest, by their names.
     """
 
@@ -129,6 +130,7 @@ class NodeFacts(Struct, frozen=True, dict=True):
     problem: str = ""
     urgency: Urgency | None = None
     zone: str = ""
+    schedule: CaseSchedule | None = None
     instructions: Instructions = Instructions()
     of_features: Mapping[str, Any] = field(default_factory=dict)
 
@@ -160,9 +162,8 @@ class Progress(Struct):
     `drains` counts the orders that use a slot. `holding` are the nodes whose drains hold one and that have no
     decision yet: each node takes only itself out. `undrained` counts the nodes for which our own node waits,
     and `begun` is when the drain of the last of them began (UTC). `slot_free_at` is when the first slot may
-    become free, and `stuck_at` when our own node may no longer wait for one of the others (UTC). `schedules`
-    says when each case is planned to start, and `plans` has the decisions so far, by node. `deciders` are the
-    features that decide about nodes.
+    become free, and `stuck_at` when our own node may no longer wait for one of the others (UTC). `plans` has
+    the decisions so far, by node. `deciders` are the features that decide about nodes.
     """
 
     places: DisruptionBudget
@@ -173,7 +174,6 @@ class Progress(Struct):
     slot_free_at: datetime | None = None
     stuck_at: datetime | None = None
     holding: set[str] = field(default_factory=set)
-    schedules: Mapping[str, CaseSchedule] = field(default_factory=dict)
     plans: dict[str, NodePlan] = field(default_factory=dict)
     deciders: tuple[Decider, ...] = ()
 

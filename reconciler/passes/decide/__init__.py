@@ -147,17 +147,16 @@ def decide(
         places,
         replace(ledger, replaced=missing),
         holding={facts.name for facts in known if holds_slot(snapshot.drains.get(facts.name))},
-        schedules=planned,
         deciders=deciders,
         slot_free_at=earliest_after(now, (slot.blocked_at for slot in slots if slot.blocked_at)),
     )
 
     # The nodes, one after the other. Each with a fault is one that can't be judged.
-    by_name = {facts.name: facts for facts in known}
+    by_name = {facts.name: replace(facts, schedule=planned.get(facts.name)) for facts in known}
     for node in snapshot.nodes:
         problem = faults.nodes.get(node.name)
         if problem and not (node.name in by_name and by_name[node.name].problem):
-            by_name[node.name] = broken(node, context, problem)
+            by_name[node.name] = replace(broken(node, context, problem), schedule=planned.get(node.name))
     own_node = snapshot.itself.node
     keys = {name: queue_key(facts, own_node) for name, facts in by_name.items()}
     in_queue = sorted(by_name.values(), key=lambda facts: keys[facts.name])

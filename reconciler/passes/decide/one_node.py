@@ -60,7 +60,7 @@ def decide_safely(node: NodeFacts, context: PassContext, progress: Progress, par
         except Exception as error:  # noqa: BLE001 - one node's data harms that node only
             progress.restore(before)
             problem = internal(f"node {node.name} can't be decided on", error)
-            node = broken(node.read, context, problem)
+            node = replace(broken(node.read, context, problem), schedule=node.schedule)
     reason = f"an error in this program, see its log; nothing is changed here: {node.problem}"
     return _leave(node, context, progress, INTERNAL.on(node.name, reason))
 
@@ -75,7 +75,7 @@ def _leave(
     progress.drains += holds_slot(drained)
     if running(drained) and not is_stuck(drained, None, context.now):
         progress.undrained += read.name != context.snapshot.itself.node
-    schedule = progress.schedules.get(read.name)
+    schedule = node.schedule
     if node.state is State.REQUIRED:
         schedule = as_decided(schedule, (held,), context.now)
     decision = CaseDecision(node.state, node.case, (held,), schedule=schedule, progress=drained)
@@ -103,12 +103,11 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         return node_plan(decision, node, todo, context)
 
     # Its planned start. A node that was to start now with another one starts at its own time without that.
-    schedule = progress.schedules.get(read.name)
-    if schedule is not None and schedule.with_node:
-        mate = progress.plans.get(schedule.with_node)
+    if node.schedule is not None and node.schedule.with_node:
+        mate = progress.plans.get(node.schedule.with_node)
         begun = mate is not None and mate.drain_begins
-        schedule, judged = beside_mate(schedule, node.judged, begun=begun, now=now)
-        node = replace(node, judged=judged)
+        schedule, judged = beside_mate(node.schedule, node.judged, begun=begun, now=now)
+        node = replace(node, schedule=schedule, judged=judged)
 
     # The case with what its events say in this pass.
     switched_on, judged = context.reading_names.__contains__, node.current
@@ -139,7 +138,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         ledger=progress.ledger,
         now=now,
         own_node=own_node,
-        schedule=schedule,
+        schedule=node.schedule,
         goes_last=goes_last,
         machine=machine,
         twin=context.twins.get(read.name, ""),
@@ -147,7 +146,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         # What was asked is followed to its end, also where the settings no longer have its source.
         offers=parts.offers if record.asked else context.offers,
     )
-    decision = CaseDecision(record.state, record, before=record, view=view, schedule=schedule)
+    decision = CaseDecision(record.state, record, before=record, view=view, schedule=node.schedule)
     for decider in progress.deciders:
         node, situation = decider.decide(decision, node, situation, context)
     walked = walk(_PROFILE, situation, CHECKS)
@@ -175,7 +174,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     if not any(step.drains for step in steps):
         in_maintenance = walked.state is State.IN_MAINTENANCE
         holds = [hold for hold in walked.holds if not in_maintenance or hold.code in START_CHECKS]
-        decision.schedule = as_decided(schedule, holds, now)
+        decision.schedule = as_decided(node.schedule, holds, now)
     follow_drain(decision, node, walked.alone, context, progress)
 
     # What the case and the features have to say, and the patches of the node.
