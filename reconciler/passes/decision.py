@@ -41,9 +41,9 @@ class CaseDecision(Struct):
     """What is decided about the case of a node. Each step of `decide_node` adds its part.
 
     `before` is the case as its events are now, before the state machine ran, and `record` the case after the
-    pass. `view` are its events, `answers` those of the checks, `holds` what holds the node. `after` is the
-    node as the triggers leave it, None if it must not be changed. `schedule` is when its drain was planned to
-    start.
+    pass. `view` are its events, `answers` those of the checks, `holds` what holds the node, and `alone` the
+    checks of which each is all that keeps a step from being taken. `after` is the node as the triggers leave
+    it, None if it must not be changed. `schedule` is when its drain was planned to start.
 
     Features come first. `left` is the node as they leave it, None if they change nothing, `annotations` are
     those that change beside the ones of `left`, and `used` the labels and annotations that they read, as
@@ -70,6 +70,7 @@ class CaseDecision(Struct):
     before: CaseRecord = CaseRecord()
     view: CaseView = CaseView()
     answers: tuple[CheckAnswer, ...] = ()
+    alone: frozenset[str] = frozenset()
     transitions: tuple[Transition, ...] = ()
     after: Node | None = None
     schedule: CaseSchedule | None = None

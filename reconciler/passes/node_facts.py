@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
@@ -228,16 +228,13 @@ class Decider:
         del decision, context
         return node, situation
 
-    def follow(
-        self, decision: CaseDecision, node: NodeFacts, alone: Container[str], context: PassContext
-    ) -> DrainWait:
+    def follow(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> DrainWait:
         """Add what the feature holds and does in the case; return how it holds the drain.
 
         The state machine has run, and the drain has not been followed yet. `record`, `holds` and `tasks` of
-        the decision may change, and nothing else. `alone` are the checks of which each is all that keeps a
-        step from being taken.
+        the decision may change, and nothing else.
         """
-        del decision, node, alone, context
+        del decision, node, context
         return _NO_WAIT
 
     def finish(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:

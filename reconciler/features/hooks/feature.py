@@ -7,7 +7,7 @@ process reports it once more rather than not at all.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -111,9 +111,7 @@ class Following(Decider):
             return node, situation
         return node, replace(situation, of_features={**situation.of_features, IN_RECORD.name: answers})
 
-    def follow(
-        self, decision: CaseDecision, node: NodeFacts, alone: Container[str], context: PassContext
-    ) -> DrainWait:
+    def follow(self, decision: CaseDecision, node: NodeFacts, context: PassContext) -> DrainWait:
         """Add to the decision the hooks of the steps that are next; return how they hold the drain."""
         in_maintenance = decision.state is State.IN_MAINTENANCE
         if not in_maintenance and IN_RECORD.name not in node.case.parts:
@@ -125,7 +123,7 @@ class Following(Decider):
             steps.add(HeldStep.PRE_DRAIN)
         if holding.follows_drain(record, view):
             steps.add(HeldStep.POST_DRAIN)
-        if HOOKS_DONE[HeldStep.PRE_UNCORDON].name in alone:
+        if HOOKS_DONE[HeldStep.PRE_UNCORDON].name in decision.alone:
             steps.add(HeldStep.PRE_UNCORDON)
         try:
             before, after = IN_RECORD.of(node.case), IN_RECORD.of(record)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from datetime import datetime, timedelta
 
 from reconciler.calendar.values import format_duration
@@ -43,18 +42,15 @@ Our own pod goes with it, and another one needs a moment to take over.
 """
 
 
-def follow_drain(
-    decision: CaseDecision, node: NodeFacts, alone: Container[str], context: PassContext, progress: Progress
-) -> None:
+def follow_drain(decision: CaseDecision, node: NodeFacts, context: PassContext, progress: Progress) -> None:
     """Add to the decision what the recorded drain does in this pass, with what holds it.
 
-    `alone` are the checks of which each is all that keeps a step from being taken. `progress` counts the slot
-    that the drain uses, and whether our own node waits for it.
+    `progress` counts the slot that the drain uses, and whether our own node waits for it.
     """
     read, name, settings, now = node.read, node.name, context.settings, context.now
     known = context.snapshot.drains.get(name)
     drained = known if known is not None and known.uid == read.uid else None
-    waits_of_features = [decider.follow(decision, node, alone, context) for decider in progress.deciders]
+    waits_of_features = [decider.follow(decision, node, context) for decider in progress.deciders]
     kept_back = next((wait.hold for wait in waits_of_features if wait.hold is not None), None)
     waited_since = min((wait.since for wait in waits_of_features if wait.since is not None), default=None)
     view, state = decision.view, decision.state

@@ -152,7 +152,8 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     walked = walk(_PROFILE, situation, CHECKS)
     steps, effects = walked.transitions, walked.effects
     decision.state, decision.record, decision.after = walked.state, effects.record, effects.node
-    decision.transitions, decision.answers, decision.holds = steps, walked.answers, walked.holds
+    decision.transitions, decision.answers = steps, walked.answers
+    decision.holds, decision.alone = walked.holds, walked.alone
     decision.notices = (*decision.notices, *effects.notices)
 
     # The place, the machine and the start that these steps take from the nodes that come later.
@@ -175,7 +176,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
         in_maintenance = walked.state is State.IN_MAINTENANCE
         holds = [hold for hold in walked.holds if not in_maintenance or hold.code in START_CHECKS]
         decision.schedule = as_decided(node.schedule, holds, now)
-    follow_drain(decision, node, walked.alone, context, progress)
+    follow_drain(decision, node, context, progress)
 
     # What the case and the features have to say, and the patches of the node.
     if decision.schedule is not None and decision.schedule.missed:
