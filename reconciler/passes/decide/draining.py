@@ -78,7 +78,12 @@ def follow_drain(decision: CaseDecision, node: NodeFacts, context: PassContext, 
         timeout = settings.drain.timeout if held is None else None
         after, notices = followed(read, drain, pods if kept_back is None else None, drained, timeout, context)
         if after.done is not None:
-            after = replace(after, done=_ended_at(decision.record, drained, context))
+            if drained is not None and drained.phase is Phase.DRAINED and drained.finished is not None:
+                # It was in time for a date that has passed since it ended.
+                ended = drained.finished.replace(microsecond=0)
+                dates = (event.not_before for event in decision.record.events if event.not_before is not None)
+                if any(ended <= date < context.second for date in dates):
+                    after = replace(after, done=ended)
             facts = _counted(decision.record, drained, context)
             decision.record = replace(decision.record, drain=after, facts=facts)
             order = held = None
@@ -270,15 +275,6 @@ def _moved(record: CaseRecord, drained: DrainProgress | None, context: PassConte
     if drained is not None and drained.finished is not None and drained.finished >= drain.since:
         return before + drained.gone
     return before if drain.since == context.second else None
-
-
-def _ended_at(record: CaseRecord, drained: DrainProgress | None, context: PassContext) -> datetime:
-    """Return when the drain ended: now, unless a date has passed since, which the drain was in time for."""
-    if drained is None or drained.phase is not Phase.DRAINED or drained.finished is None:
-        return context.second
-    ended = drained.finished.replace(microsecond=0)
-    dates = (event.not_before for event in record.events if event.not_before is not None)
-    return ended if any(ended <= date < context.second for date in dates) else context.second
 
 
 def _held_drain(

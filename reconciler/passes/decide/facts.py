@@ -224,7 +224,15 @@ def tell(decision: CaseDecision, node: NodeFacts, context: PassContext) -> None:
         elif forecast.is_due(context.now):
             message = f"{planned.outlook}{planned.offer}"
             notices.append(Notice(WILL_BE_MISSED, message, NoticeType.WARNING, once=once))
-    known = {notice.reason for notice in notices if _knows(told, case, notice.reason)}
+    # What the record that this pass read says already.
+    foretold = told.facts.will_be_missed == case.facts.will_be_missed
+    said = {
+        DEADLINE_PASSED: told.facts.deadline_passed is not None,
+        MISSED: struck_by(told) is not None,
+        WILL_BE_MISSED: foretold,
+        NO_LONGER_MISSED: foretold,
+    }
+    known = {notice.reason for notice in notices if said[notice.reason]}
     pending = [each for each in notices if each.reason in known and each.reason not in told.facts.warned]
     fresh = [each for each in notices if each.reason not in known]
     if ends:
@@ -304,15 +312,6 @@ def _with_times(
         facts, announced=facts.announced or announced, planned=planned, drain_began=facts.drain_began or began
     )
     return replace(record, facts=times)
-
-
-def _knows(told: CaseRecord, case: CaseRecord, reason: str) -> bool:
-    """Whether the record that this pass read has the fact of a Warning Event about the case."""
-    if reason == MISSED:
-        return struck_by(told) is not None
-    if reason in (WILL_BE_MISSED, NO_LONGER_MISSED):
-        return told.facts.will_be_missed == case.facts.will_be_missed
-    return told.facts.deadline_passed is not None
 
 
 def _forecast(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Forecast | None:

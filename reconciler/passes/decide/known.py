@@ -161,7 +161,8 @@ def look(
 
     `in_vain` says for which shared events its drain would wait in vain for other nodes, as in `Means`.
     """
-    snapshot, settings, assessment = context.snapshot, context.settings, context.assessment.of(node.name)
+    snapshot, settings, now = context.snapshot, context.settings, context.now
+    assessment = context.assessment.of(node.name)
     runs = bool(settings.profile_names) and settings.manages(node.labels)
     if not (runs or assessment.events or _has_signs(node, assessment, settings, parts)):
         return None
@@ -186,30 +187,25 @@ def look(
         parts.waives(node, facts.case, settings),
     )
     judged = tuple(
-        judge(event, node, settings, snapshot.remediator, context.now, means) for event in assessment.events
+        judge(event, node, settings, snapshot.remediator, now, means) for event in assessment.events
     )
     facts = replace(facts, judged=judged, zone=node.zone)
     if unreadable:
         return facts
     hidden, gone = cases.unreported(facts.case, judged, assessment, context.reading_names.__contains__)
     urgency = urgency_of(facts.current, hidden, facts.policies)
-    return replace(_instructed(facts, context), gone=gone, urgency=urgency)
 
-
-def _instructed(facts: NodeFacts, context: PassContext) -> NodeFacts:
-    """Return the node with what people say, and with its starts that wait for them or for other tools."""
-    node, keys, now = facts.read, context.keys, context.now
-    instructions = instructions_of(node, keys.prefix, now, context.snapshot.ledger.holds)
-    settings, upgrade = context.settings, upgrade_on(node, context.upgraded)
-    said = Said(instructions, facts.case, node, now, keys)
+    # What people say. Starts wait for them, and for other tools.
+    instructions = instructions_of(node, context.keys.prefix, now, snapshot.ledger.holds)
+    said = Said(instructions, facts.case, node, now, context.keys)
+    upgrade = upgrade_on(node, context.upgraded)
     judged = tuple(
-        instructed(event, facts.policies[event.event.kind, event.event.condition], said)
-        for event in facts.judged
+        instructed(event, facts.policies[event.event.kind, event.event.condition], said) for event in judged
     )
     judged = tuple(
         beside_others(event, others_at_work(event, node, settings, upgrade), now) for event in judged
     )
-    return replace(facts, judged=judged, instructions=instructions)
+    return replace(facts, judged=judged, gone=gone, urgency=urgency, instructions=instructions)
 
 
 def why_out_of_service(record: Record | None, *, stopped: bool = False) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from reconciler.model.expression import names
 from reconciler.model.holds import INTERNAL
 from reconciler.model.machine import Remove
 from reconciler.model.moments import has_come
-from reconciler.model.node import HOSTED_LABEL, Node
+from reconciler.model.node import HOSTED_LABEL
 from reconciler.model.plan import Actions, Hold, NodePlan
 from reconciler.model.problems import internal
 from reconciler.model.record import State
@@ -159,8 +158,14 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     # The place, the machine and the start that these steps take from the nodes that come later.
     for task in effects.tasks:
         if isinstance(task, Remove):
-            fleet = [other for other in snapshot.every_node() if settings.in_fleet(other.labels)]
-            gone = _gone_by_us(read, task, fleet, progress.ledger.replaced, now)
+            gone = tuple(known for known in progress.ledger.replaced if known.uid != read.uid)
+            # A replacement that exists already, because the pool was scaled up first, is not missing.
+            if not task.replaced_already:
+                fleet = (other for other in snapshot.every_node() if settings.in_fleet(other.labels))
+                of_pool = {other.uid for other in fleet if pool_of(other) == read.pool}
+                of_pool |= {known.uid for known in gone if known.pool == read.pool}
+                size = len(of_pool)
+                gone = (*gone, Replaced(read.name, read.uid, read.zone, read.pool, size, context.second))
             progress.ledger = replace(progress.ledger, replaced=gone)
     if any(step.begins for step in steps):
         progress.places = progress.places.take(read, "ours, starting")
@@ -207,20 +212,3 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     for decider in progress.deciders:
         decider.note(decision, node, progress)
     return plan
-
-
-def _gone_by_us(
-    node: Node, action: Remove, nodes: Iterable[Node], before: tuple[Replaced, ...], now: datetime
-) -> tuple[Replaced, ...]:
-    """Return the ledger's replaced nodes once this node's machine is deleted.
-
-    A node whose replacement already exists, because its pool was scaled up first, is not one of them.
-    """
-    others = tuple(known for known in before if known.uid != node.uid)
-    if action.replaced_already:
-        return others
-    there = [other for other in nodes if pool_of(other) == node.pool]
-    uids = {other.uid for other in there}
-    missing = sum(1 for other in others if other.pool == node.pool and other.uid not in uids)
-    at = now.replace(microsecond=0)
-    return (*others, Replaced(node.name, node.uid, node.zone, node.pool, len(there) + missing, at))
