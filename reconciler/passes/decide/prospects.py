@@ -13,8 +13,6 @@ from reconciler.drain.prospect import ExpectedDrain, changes_at, obstacles
 from reconciler.drain.refusal import BudgetIndex
 from reconciler.drain.room import Elsewhere
 from reconciler.model import limits
-from reconciler.model.pod import Pod
-from reconciler.model.record import KnownEvent
 from reconciler.model.schedule import PODS_STAY, CaseSchedule, Prospect
 from reconciler.model.values import replace
 from reconciler.passes.node_facts import NodeFacts, PassContext
@@ -29,9 +27,15 @@ def with_prospects(
 
     A node whose data ends in an error is one of the faults.
     """
-    ahead = context.snapshot.for_settings.ahead
+    snapshot, ahead = context.snapshot, context.snapshot.for_settings.ahead
     budgets = BudgetIndex(ahead.budgets) if ahead.budgets is not None else None
-    elsewhere = _elsewhere(schedules, context)
+    # A node that is drained, or to be drained now, takes no pods.
+    leaving = frozenset(
+        name
+        for name, schedule in schedules.items()
+        if schedule.started or (schedule.planned_start is not None and schedule.planned_start <= context.now)
+    )
+    elsewhere = Elsewhere(snapshot.nodes, snapshot.aside.groups, leaving=leaving, labels=ahead.labels)
     found = dict(schedules)
     for node in seen:
         schedule = schedules.get(node.name)
@@ -40,18 +44,6 @@ def with_prospects(
             what = "whether its drain can end is not known"
             found[node.name] = context.faults.of(node.name, what, work, schedule)
     return found
-
-
-def _elsewhere(schedules: Mapping[str, CaseSchedule], context: PassContext) -> Elsewhere:
-    """Return the search for other nodes. A node that is drained, or to be drained now, takes no pods."""
-    leaving = frozenset(
-        name
-        for name, schedule in schedules.items()
-        if schedule.started or (schedule.planned_start is not None and schedule.planned_start <= context.now)
-    )
-    snapshot = context.snapshot
-    labels = snapshot.for_settings.ahead.labels
-    return Elsewhere(snapshot.nodes, snapshot.aside.groups, leaving=leaving, labels=labels)
 
 
 def _is_expected(node: NodeFacts, schedule: CaseSchedule) -> bool:
@@ -75,15 +67,20 @@ def _with_prospect(
     elsewhere: Elsewhere,
     context: PassContext,
 ) -> CaseSchedule:
-    pods, unknown = _pods(node.name, context)
-    if pods is None or budgets is None:
-        return _unknown(schedule, node, unknown or context.snapshot.for_settings.ahead.unbudgeted)
-    events = _events(node)
+    snapshot, ahead = context.snapshot, context.snapshot.for_settings.ahead
+    pods = snapshot.pods.get(node.name, ahead.pods.get(node.name))
+    if pods is None:
+        unread = snapshot.problems.pods.get(node.name)
+        return _unknown(schedule, node, unread or ahead.unread.get(node.name, "its pods were not read"))
+    if budgets is None:
+        return _unknown(schedule, node, ahead.unbudgeted)
+    if node.case.drain is not None:
+        events = cases.allowed(node.case)
+    else:
+        events = tuple(cases.known(judged.event) for judged in node.current if judged.times is not None)
     date = min((event.not_before for event in events if event.not_before is not None), default=None)
     since = node.case.drain.since if node.case.drain is not None else context.now
-    order = drain_order(
-        node.read, events, since, context.settings, context.snapshot, begun=node.case.since or since
-    )
+    order = drain_order(node.read, events, since, context.settings, snapshot, begun=node.case.since or since)
     begins = max(schedule.planned_start or context.now, context.now)
     # Once a drain runs, a pod that fits nowhere is evicted, and keeps nothing from its end. What refuses an
     # eviction now only the process that drains knows, so it is no part of a forecast that all commands make.
@@ -103,11 +100,7 @@ def _with_prospect(
     )
     if not prospect.obstacles or not prospect.obstacles[0].certain or date is None:
         return schedule
-    return _missed(schedule, prospect)
-
-
-def _missed(schedule: CaseSchedule, prospect: Prospect) -> CaseSchedule:
-    """Return the schedule of a case that is missed because of its pods, and maybe of its start as well."""
+    # It is missed because of its pods, and maybe of its start as well.
     if schedule.missed:
         return replace(schedule, because=f"{schedule.because}; besides, {prospect.words}")
     cause = limits.text(prospect.obstacles[0].cause)
@@ -122,19 +115,3 @@ def _unknown(schedule: CaseSchedule, node: NodeFacts, why: str) -> CaseSchedule:
         return schedule
     because = f"{before.cause}; whether that has changed is not known: {why}"
     return replace(schedule, missed=True, because=because, cause=before.cause)
-
-
-def _pods(node: str, context: PassContext) -> tuple[Sequence[Pod] | None, str]:
-    """Return the pods of a node, or None and why they are not known."""
-    snapshot = context.snapshot
-    ahead = snapshot.for_settings.ahead
-    pods = snapshot.pods.get(node, ahead.pods.get(node))
-    if pods is not None:
-        return pods, ""
-    return None, snapshot.problems.pods.get(node) or ahead.unread.get(node, "its pods were not read")
-
-
-def _events(node: NodeFacts) -> tuple[KnownEvent, ...]:
-    if node.case.drain is not None:
-        return cases.allowed(node.case)
-    return tuple(cases.known(judged.event) for judged in node.current if judged.times is not None)
