@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from jobs.runtime.health import HealthServer
-from jobs.runtime.log_line import LogEvent
-from jobs.runtime.logs import PassLog
+from jobs.runtime.log_line import Level, LogEvent, write_events
 from reconciler.http.retrying import CHANCE
 from reconciler.model.errors import ReconcilerError
 from reconciler.threads import start
@@ -202,5 +201,5 @@ class LastRead:
         stop = self._ending.stop
         stop.clear()
         if health.once_read(path, stop.set):
-            PassLog.write(LogEvent.LAST_READ)
+            write_events(LogEvent.LAST_READ, {}, level=Level.INFO)
             wait_until_set(stop, self._ends, self._clock)
