@@ -97,28 +97,9 @@ def stretches(
     On days without a clock change, stretches that overlap or touch are already joined.
     """
     sim = firings(schedule, _SOME_DAY, zone)
-    pattern = _joined_in_a_day(sim, duration)
-    day = since.astimezone(zone).date() - _DAY
-    midnight = MIDNIGHT.on(day, zone)
-    for _ in range(_LAST_LOOK):
-        tomorrow = MIDNIGHT.on(day + _DAY, zone)
-        if day.month not in sim.months or not sim.match_day(day):
-            pass
-        elif tomorrow - midnight == _DAY:
-            for start, end in pattern:
-                yield midnight + start, midnight + end
-        else:
-            for firing in firings(schedule, midnight - timedelta(seconds=1), zone):
-                if firing.date() > day:
-                    break
-                yield firing.astimezone(UTC), firing.astimezone(UTC) + duration
-        day, midnight = day + _DAY, tomorrow
-
-
-def _joined_in_a_day(sim: CronSim, duration: timedelta) -> list[tuple[timedelta, timedelta]]:
-    """Return the stretches of a day without a clock change, relative to midnight."""
-    # `hours`, `minutes`, `months` and `match_day` have no underscore, but are not documented. The documented
-    # interface is an iterator, which takes one step per firing.
+    # The stretches of a day without a clock change, relative to midnight. `hours`, `minutes`, `months` and
+    # `match_day` have no underscore, but are not documented. The documented interface is an iterator, which
+    # takes one step per firing.
     pattern: list[tuple[timedelta, timedelta]] = []
     for hour in sorted(sim.hours):
         for minute in sorted(sim.minutes):
@@ -127,7 +108,21 @@ def _joined_in_a_day(sim: CronSim, duration: timedelta) -> list[tuple[timedelta,
                 pattern[-1] = (pattern[-1][0], start + duration)
             else:
                 pattern.append((start, start + duration))
-    return pattern
+    day = since.astimezone(zone).date() - _DAY
+    midnight = MIDNIGHT.on(day, zone)
+    for _ in range(_LAST_LOOK):
+        tomorrow = MIDNIGHT.on(day + _DAY, zone)
+        if day.month not in sim.months or not sim.match_day(day):
+            pass
+        elif tomorrow - midnight == _DAY:
+            for begin, end in pattern:
+                yield midnight + begin, midnight + end
+        else:
+            for firing in firings(schedule, midnight - timedelta(seconds=1), zone):
+                if firing.date() > day:
+                    break
+                yield firing.astimezone(UTC), firing.astimezone(UTC) + duration
+        day, midnight = day + _DAY, tomorrow
 
 
 class Span(Struct, frozen=True):

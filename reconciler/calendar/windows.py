@@ -359,7 +359,15 @@ class Calendar:
         self, now: datetime, state: _State, windows: tuple[int, ...], freezes: tuple[int, ...]
     ) -> str:
         if state.freezes:
-            return self._because_not_allowed(now, state)
+            parts = []
+            for index in state.freezes:
+                freeze, run = self.not_allowed[index], self._freeze_lines[index].at(now)
+                why = _why(freeze.reason, _said_at(freeze.times, now))
+                text = freeze.name + (f" ({why})" if why else "")
+                if run is not None and run.end != FOREVER:
+                    text += f" until {to_text(run.end)}"
+                parts.append(text + (", even at a deadline" if freeze.absolute else ""))
+            return f"not allowed: {'; '.join(parts)}"
         opening = next(self._openings(now, now + HORIZON, windows, freezes), None)
         if state.window is not None or not windows:
             if state.window is not None:
@@ -381,17 +389,6 @@ class Calendar:
             return f"no maintenance window is open, and none opens within {HORIZON.days} days{unread}"
         start = to_text(opening.start)
         return f"no maintenance window is open; {opening.window} opens next, at {start}{unread}"
-
-    def _because_not_allowed(self, now: datetime, state: _State) -> str:
-        parts = []
-        for index in state.freezes:
-            freeze, run = self.not_allowed[index], self._freeze_lines[index].at(now)
-            why = _why(freeze.reason, _said_at(freeze.times, now))
-            text = freeze.name + (f" ({why})" if why else "")
-            if run is not None and run.end != FOREVER:
-                text += f" until {to_text(run.end)}"
-            parts.append(text + (", even at a deadline" if freeze.absolute else ""))
-        return f"not allowed: {'; '.join(parts)}"
 
     def _at_any(self, now: datetime) -> Openness:
         answers = []

@@ -143,31 +143,6 @@ _WINDOWS = dict(
     """.strip().splitlines()
 )
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(1[0-4]|0?[0-9])(?::?00)?", re.IGNORECASE)
-_MOST = 4
-
-
-def meant_by(word: str) -> tuple[str, ...]:
-    """Return the IANA zones that such a name, or that of a city, may mean; none for any other name."""
-    windows = re.sub(r" (Standard|Daylight) Time$", "", word.strip(), flags=re.IGNORECASE).casefold()
-    for name, zone in _WINDOWS.items():
-        if windows == name.casefold():
-            return (zone,)
-    city = re.sub(r"[ _]+", "_", word.strip()).casefold()
-    found = _abbreviations().get(word.strip().upper(), ()) or [
-        zone for zone in available_timezones() if "/" in zone and zone.rpartition("/")[2].casefold() == city
-    ]
-    return tuple(sorted(found, key=_rank))[:_MOST]
-
-
-def fixed_offset(word: str) -> str:
-    """Return the IANA zone of an offset such as `UTC+1`, empty if it is none. The sign of Etc is reversed."""
-    found = _OFFSET.fullmatch(word.strip())
-    if found is None:
-        return ""
-    hours = int(found[2])
-    return f"Etc/GMT{'-' if found[1] == '+' else '+'}{hours}" if hours else "UTC"
-
-
 _FIRST = (
     "Europe/Berlin",
     "America/New_York",
@@ -178,10 +153,30 @@ _FIRST = (
     "Asia/Shanghai",
     "Pacific/Honolulu",
 )
+_MOST = 4
 
 
-def _rank(zone: str) -> tuple[int, str]:
-    return (_FIRST.index(zone) if zone in _FIRST else len(_FIRST), zone)
+def meant_by(word: str) -> tuple[str, ...]:
+    """Return the IANA zones that such a name, or that of a city, may mean; none for any other name."""
+    windows = re.sub(r" (Standard|Daylight) Time$", "", word.strip(), flags=re.IGNORECASE).casefold()
+    for name, zone in _WINDOWS.items():
+        if windows == name.casefold():
+            return (zone,)
+    city = re.sub(r"[ _]+", "_", word.strip()).casefold()
+    zones = _abbreviations().get(word.strip().upper(), ()) or [
+        zone for zone in available_timezones() if "/" in zone and zone.rpartition("/")[2].casefold() == city
+    ]
+    ranks = {zone: rank for rank, zone in enumerate(_FIRST)}
+    return tuple(sorted(zones, key=lambda zone: (ranks.get(zone, len(ranks)), zone)))[:_MOST]
+
+
+def fixed_offset(word: str) -> str:
+    """Return the IANA zone of an offset such as `UTC+1`, empty if it is none. The sign of Etc is reversed."""
+    found = _OFFSET.fullmatch(word.strip())
+    if found is None:
+        return ""
+    hours = int(found[2])
+    return f"Etc/GMT{'-' if found[1] == '+' else '+'}{hours}" if hours else "UTC"
 
 
 @cache

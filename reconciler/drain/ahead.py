@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -91,7 +92,13 @@ class PodsAhead:
                     problem = internal(f"node {name}: its pods can't be read", error)
                     self._known[name] = _Known(now, problem=problem)
                 else:
-                    self._known[name] = _Known(now, tuple(_kept(pod) for pod in pods if _may_stay(pod)))
+                    # No drain waits for mirrors, or for pods of a DaemonSet.
+                    awaited = (
+                        pod
+                        for pod in pods
+                        if not pod.mirror and (pod.owner is None or pod.owner.kind != "DaemonSet")
+                    )
+                    self._known[name] = _Known(now, tuple(map(_kept, awaited)))
         if asks and (nodes or drains):
             self._read_budgets(now)
         unread = {name: known.problem for name, known in self._known.items() if known.problem}
@@ -114,7 +121,13 @@ class PodsAhead:
         if timedelta() <= now - self._budgets_at < self._budgets_every:
             return
         try:
-            self._budgets, self._unbudgeted = self._with_unplaced(self._reader.budgets()), ""
+            budgets = self._reader.budgets()
+            # Pods without a node say why a budget refuses the eviction of pods on these nodes, if one does.
+            full = BudgetIndex(budget for budget in budgets if budget.allowed <= 0)
+            if any(full.covering(pod) for known in self._known.values() for pod in known.pods):
+                with suppress(ClusterError):
+                    budgets = with_unplaced(budgets, self._reader.unplaced())
+            self._budgets, self._unbudgeted = budgets, ""
         except Late:
             # The next pass asks again, and the former ones count until then.
             return
@@ -127,24 +140,6 @@ class PodsAhead:
             return
         self._budgets_at = now
         self._budgets, self._unbudgeted = None, f"PodDisruptionBudgets can't be read: {why}"
-
-    def _with_unplaced(self, budgets: tuple[PodDisruptionBudget, ...]) -> tuple[PodDisruptionBudget, ...]:
-        """Return the budgets, with the pods that keep them from an eviction on these nodes, if any may."""
-        full = BudgetIndex(budget for budget in budgets if budget.allowed <= 0)
-        pods = (pod for known in self._known.values() for pod in known.pods)
-        if not any(map(full.covering, pods)):
-            return budgets
-        try:
-            return with_unplaced(budgets, self._reader.unplaced())
-        except ClusterError:
-            # Then the budgets alone say why they refuse.
-            return budgets
-
-
-def _may_stay(pod: Pod) -> bool:
-    """Whether a drain may have to wait for the pod."""
-    of_every_node = pod.owner is not None and pod.owner.kind == "DaemonSet"
-    return not (pod.mirror or of_every_node)
 
 
 def _kept(pod: Pod) -> Pod:

@@ -398,14 +398,25 @@ def survey(
 def summarise(pods: Iterable[PodDeleteStatus]) -> Survey:
     """Group pods by what happens to them."""
     judged = sorted(pods, key=queue_key)
+    # One line per kind of warning, with its pods, like kubectl.
+    warned: dict[str, list[str]] = {}
+    for status in judged:
+        if status.goes:
+            texts = status.warnings
+        elif status.action is Action.SKIP:
+            texts = tuple(reason for reason in status.reasons if reason.startswith("ignoring "))
+        else:
+            texts = ()
+        for text in texts:
+            warned.setdefault(text, []).append(status.pod.key)
     return Survey(
-        to_go=tuple(one for one in judged if one.goes),
-        waiting=tuple(one for one in judged if one.action is Action.WAIT),
+        to_go=tuple(status for status in judged if status.goes),
+        waiting=tuple(status for status in judged if status.action is Action.WAIT),
         kept=_blockers(judged, Action.KEEP),
-        spared=_blockers((one for one in judged if one.spared), Action.SKIP),
+        spared=_blockers((status for status in judged if status.spared), Action.SKIP),
         refused=_blockers(judged, Action.REFUSE),
-        verdicts=tuple(one.verdict for one in judged),
-        warnings=_warnings(judged),
+        verdicts=tuple(status.verdict for status in judged),
+        warnings=tuple(f"{text}: {', '.join(sorted(keys))}" for text, keys in sorted(warned.items())),
     )
 
 
@@ -421,19 +432,6 @@ def queue_key(judged: PodDeleteStatus) -> QueueKey:
 
 
 def _blockers(judged: Iterable[PodDeleteStatus], action: Action) -> tuple[Blocker, ...]:
-    return tuple(Blocker(one.pod.key, "; ".join(one.reasons)) for one in judged if one.action is action)
-
-
-def _warnings(judged: Iterable[PodDeleteStatus]) -> tuple[str, ...]:
-    """Return one line per kind of warning, with its pods, like kubectl."""
-    lines: dict[str, list[str]] = {}
-    for one in judged:
-        if one.goes:
-            texts = one.warnings
-        elif one.action is Action.SKIP:
-            texts = tuple(reason for reason in one.reasons if reason.startswith("ignoring "))
-        else:
-            texts = ()
-        for text in texts:
-            lines.setdefault(text, []).append(one.pod.key)
-    return tuple(f"{text}: {', '.join(sorted(pods))}" for text, pods in sorted(lines.items()))
+    return tuple(
+        Blocker(status.pod.key, "; ".join(status.reasons)) for status in judged if status.action is action
+    )

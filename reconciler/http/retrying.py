@@ -47,16 +47,11 @@ def patiently(
     try:
         return work()
     except (Unreachable, TooManyRequests) as error:
-        return _repeated(work, error, patience - (time.monotonic() - began), sleep)
-
-
-def _repeated(
-    work: Callable[[], Value], failure: ClusterError, patience: float, sleep: Callable[[float], None]
-) -> Value:
+        failures = [error]
+    patience -= time.monotonic() - began
     # Most processes never need it, and it takes long to load.
     import tenacity
 
-    failures = [failure]
     backoff = tenacity.wait_exponential_jitter(multiplier=0.2, max=4, jitter=0.3)
 
     def attempt() -> Value:

@@ -98,7 +98,6 @@ class DrainCore:
         commands: list[Command] = []
         for event in events:
             self._take_safely(event, now, commands)
-        self._wake_up(now)
         self._advance(now, commands)
         self._close(commands)
         return tuple(commands)
@@ -319,7 +318,8 @@ class DrainCore:
         pause = self.limits.retry.pause(failures)
         self._broken.reopen.put(event.node, now + pause)
 
-    def _wake_up(self, now: datetime) -> None:
+    def _advance(self, now: datetime, commands: list[Command]) -> None:
+        # What is due by time alone.
         if self._quiet_until is not None and self._quiet_until <= now:
             self._quiet_until = None
             self._turns.dirty.update(self._live)
@@ -329,8 +329,6 @@ class DrainCore:
             self._budgets.due = None
             self._turns.dirty.update(self._live)
         self._turns.dirty.update(self._turns.wakes.due(now))
-
-    def _advance(self, now: datetime, commands: list[Command]) -> None:
         for node in self._broken.reopen.due(now):
             if node is None:
                 if self.running():

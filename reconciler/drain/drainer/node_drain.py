@@ -317,10 +317,10 @@ class NodeDrain(Struct):
     # Commands.
 
     def advance(self, pdbs: PdbTracker, places: Places | None, now: datetime) -> list[Command]:
-        """Return the commands, with writes that find `places`. Set `wake`, `waits_on` and `starved`.
+        """Return the commands, with writes that find `places`. Set `alarm.wake` and what it `needs`.
 
         Without `places` no write is sent now. A drain that needs a slot evicts only while it holds one. It
-        takes one if `slot_free`, else it sets `waits_for_slot`. It gives the slot back when it is blocked.
+        takes one if `slot.free`, else it sets `slot.awaited`. It gives the slot back when it is blocked.
         """
         self.now = now
         if not self.running:
@@ -353,6 +353,16 @@ class NodeDrain(Struct):
         seen = summarise(tracked.judged for tracked in self.pods.tracked.values())
         remaining = {tracked.pod.uid for tracked in self.pods.remaining()}
         blockers = () if self.phase is Phase.DRAINED else tuple(self._blockers(now))
+        attached: tuple[str, ...] = ()
+        if self.phase is Phase.DRAINED and self.volumes.left:
+            attached = (f"still attached: {', '.join(self.volumes.left)}",)
+        slot, use = self.slot, SlotUse()
+        if self.running:
+            held = self.order.slots is not None and (slot.held or self._begins)
+            # Pods that leave may be late, and then stay.
+            begins = slot.blocked_since or slot.blocked_at
+            counts = shifted(begins, self.limits.slot_kept) if begins is not None else None
+            use = SlotUse(held, slot.awaited, slot.blocked_since, slot.blocked_at, counts)
         return DrainProgress(
             node=self.order.node,
             uid=self.order.uid,
@@ -362,25 +372,17 @@ class NodeDrain(Struct):
             evicted=len(self.former.evicted | self.requests.evicted),
             kept=(*seen.kept, *seen.refused),
             blockers=blockers,
-            warnings=(*seen.warnings, *self._still_attached()),
+            warnings=(*seen.warnings, *attached),
             escalations=tuple(self._escalations(blockers, now)),
             error=self.error,
             finished=self.finished,
             since=self.order.since,
-            slot=self._slot_use() if self.running else SlotUse(),
+            slot=use,
             returned=frozenset(uid for uid in self.pods.returns.left if uid in self.pods.tracked),
             coming=self.pods.returns.coming,
             seen=self._seen if self.running else Seen(),
             spells=self.holding.spells,
         )
-
-    def _slot_use(self) -> SlotUse:
-        slot = self.slot
-        held = self.order.slots is not None and (slot.held or self._begins)
-        # Pods that leave may be late, and then stay.
-        begins = slot.blocked_since or slot.blocked_at
-        counts = shifted(begins, self.limits.slot_kept) if begins is not None else None
-        return SlotUse(held, slot.awaited, slot.blocked_since, slot.blocked_at, counts)
 
     @property
     def _begins(self) -> bool:
@@ -472,7 +474,15 @@ class NodeDrain(Struct):
         if self.cordon.seen_at is None:
             yield from self._check(now)
             return
-        yield from self._reread(now)
+        # List the pods again when an expected event is overdue, and after `reread_every` in any case.
+        self.pods.read_at = self.pods.read_at or now
+        due = self.pods.read_at + self.limits.reread_every
+        for tracked in self.pods.tracked.values():
+            gone = self._gone_at(tracked)
+            if gone is not None and self.pods.read_at < gone < due:
+                due = gone
+        if not self.pods.listing and self.alarm.due(due, now) and not self.alarm.later(now):
+            yield self._list(now)
         if not self.pods.listed:
             return
         self.pods.looked = True
@@ -539,17 +549,6 @@ class NodeDrain(Struct):
             staying = claims_of(tracked.pod for tracked in self.pods.tracked.values())
             yield ListAttachments(self.order.node, self.number, staying)
 
-    def _reread(self, now: datetime) -> Iterator[Command]:
-        """List the pods again when an expected event is overdue, and after `reread_every` in any case."""
-        self.pods.read_at = self.pods.read_at or now
-        due = self.pods.read_at + self.limits.reread_every
-        for tracked in self.pods.tracked.values():
-            gone = self._gone_at(tracked)
-            if gone is not None and self.pods.read_at < gone < due:
-                due = gone
-        if not self.pods.listing and self.alarm.due(due, now) and not self.alarm.later(now):
-            yield self._list(now)
-
     def _gone_at(self, tracked: Tracked) -> datetime | None:
         """Return when the watch should have reported that the pod is gone. None: the pod does not leave."""
         pod = tracked.pod
@@ -567,16 +566,19 @@ class NodeDrain(Struct):
     def _writes(
         self, remaining: list[Tracked], pdbs: PdbTracker, places: Places, now: datetime
     ) -> Iterator[Write]:
-        turn = next((one.judged.group for one in remaining if self._is_awaited(one, pdbs, now)), None)
+        awaited = (tracked.judged.group for tracked in remaining if self._is_awaited(tracked, pdbs, now))
+        turn = next(awaited, None)
         here = [
-            one for one in remaining if turn is None or one.judged.group <= turn or self._is_last(one, now)
+            tracked
+            for tracked in remaining
+            if turn is None or tracked.judged.group <= turn or self._is_last(tracked, now)
         ]
         queued = sum(tracked.stage is Stage.QUEUED and tracked.judged.goes for tracked in here)
         in_turn = {tracked.pod.uid for tracked in here}
         if queued >= self.limits.budgets_from:
             self.needs.budgets = True
         if self.needs.budgets:
-            self.needs.budgets_of = frozenset(one.pod.namespace for one in remaining)
+            self.needs.budgets_of = frozenset(tracked.pod.namespace for tracked in remaining)
         # Without the budgets, many evictions would be refused. If they can't be read, evict and retry.
         waiting_for_budgets = self.needs.budgets and not pdbs.knows(self.needs.budgets_of) and not pdbs.broken
         for tracked in remaining:
@@ -945,7 +947,3 @@ class NodeDrain(Struct):
                 yield f"not drained after {format_duration(loud)}: {blocker.pod} {blocker.because}"
         # Also for pods that are gone by now.
         yield from self.requests.stages.values()
-
-    def _still_attached(self) -> Iterator[str]:
-        if self.phase is Phase.DRAINED and self.volumes.left:
-            yield f"still attached: {', '.join(self.volumes.left)}"

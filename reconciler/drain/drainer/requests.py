@@ -85,26 +85,36 @@ class EvictionRefusal(Struct, frozen=True):
 
 def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> EvictionRefusal:
     """Return what an error means for a pod that these budgets select."""
-    if isinstance(error, ClusterError) and (denied := _denied(error)) is not None:
-        return denied
+    if isinstance(error, ClusterError) and (denial := read_denial(str(error))) is not None:
+        if not denial.reached:
+            because = f"{denial.by} can't be called: {denial.words}"
+            return EvictionRefusal(RefusalMeaning.LATER, because, wait=error.retry_after)
+        because = f"denied by {denial.by}: {denial.words}"
+        return EvictionRefusal(RefusalMeaning.DENIED, because, wait=error.retry_after, denied_by=denial.by)
     match error:
         case NotFound() | Conflict():
             # 409 is the UID precondition: another pod has the name now, so ours is gone.
             return EvictionRefusal(RefusalMeaning.GONE, "gone")
         case TooManyRequests():
             return _refused(error, pod, tuple(budgets))
-        case Forbidden() if _namespace_terminates(error):
-            return EvictionRefusal(
-                RefusalMeaning.DYING, f"is in namespace {pod.namespace}, which is being deleted"
-            )
         case Forbidden():
+            words = (error.reason, *error.causes)
+            terminates = any("NamespaceTerminating" in word for word in words)
+            if terminates or "it is being terminated" in str(error):
+                return EvictionRefusal(
+                    RefusalMeaning.DYING, f"is in namespace {pod.namespace}, which is being deleted"
+                )
             return EvictionRefusal(RefusalMeaning.SLOWLY, f"not allowed: {error}")
         case Unreachable():
             return EvictionRefusal(
                 RefusalMeaning.LATER, f"the API server did not answer: {error}", wait=error.retry_after
             )
+        case Rejected() if "more than one PodDisruptionBudget" in str(error):
+            known = tuple(budgets)
+            because = two_budgets(known) if len(known) > 1 else f"is selected by several PDBs: {error}"
+            return EvictionRefusal(RefusalMeaning.SLOWLY, because)
         case Rejected():
-            return EvictionRefusal(RefusalMeaning.SLOWLY, _rejected(error, tuple(budgets)))
+            return EvictionRefusal(RefusalMeaning.SLOWLY, f"refused: {error}")
         case TooLate():
             return EvictionRefusal(RefusalMeaning.LATER, str(error))
         case LockLost():
@@ -150,17 +160,6 @@ def throttles(error: ReconcilerError) -> bool:
     return bool(error.retry_after) and read_denial(str(error)) is None
 
 
-def _denied(error: ClusterError) -> EvictionRefusal | None:
-    denial = read_denial(str(error))
-    if denial is None:
-        return None
-    if not denial.reached:
-        because = f"{denial.by} can't be called: {denial.words}"
-        return EvictionRefusal(RefusalMeaning.LATER, because, wait=error.retry_after)
-    because = f"denied by {denial.by}: {denial.words}"
-    return EvictionRefusal(RefusalMeaning.DENIED, because, wait=error.retry_after, denied_by=denial.by)
-
-
 def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudget, ...]) -> EvictionRefusal:
     words = (str(error), *error.causes)
     for text in words:
@@ -179,17 +178,6 @@ def _refused(error: TooManyRequests, pod: Pod, budgets: tuple[PodDisruptionBudge
             return EvictionRefusal(RefusalMeaning.BUDGET, waits_for(named), named.key, error.retry_after)
         return EvictionRefusal(RefusalMeaning.BUDGET, f"refused by a PDB: {error}", wait=error.retry_after)
     return EvictionRefusal(RefusalMeaning.LATER, f"the API server is busy: {error}", wait=error.retry_after)
-
-
-def _namespace_terminates(error: Forbidden) -> bool:
-    words = (error.reason, *error.causes)
-    return any("NamespaceTerminating" in word for word in words) or "it is being terminated" in str(error)
-
-
-def _rejected(error: Rejected, budgets: tuple[PodDisruptionBudget, ...]) -> str:
-    if "more than one PodDisruptionBudget" in str(error):
-        return two_budgets(budgets) if len(budgets) > 1 else f"is selected by several PDBs: {error}"
-    return f"refused: {error}"
 
 
 def ask(evictor: Evictor, command: Request, now: datetime) -> Answer:

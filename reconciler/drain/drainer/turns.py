@@ -217,7 +217,11 @@ class Turns:
         while True:
             turns = dirty[index : index + 1]
             if places is not None and freed:
-                turns += self._with_room(places, last)
+                # For each namespace, the next position that would find a place.
+                for namespace in filter(places.open_to, self._starved.keys):
+                    behind = self._starved.after(namespace, last)
+                    fitting = (each for each in behind if places.has_room(self._nodes[each], namespace))
+                    turns += islice(fitting, 1)
             for budget in released:
                 if not pdbs.is_busy(budget):
                     turns += islice(self._refused.after(budget, last), 1)
@@ -226,12 +230,3 @@ class Turns:
             last = min(turns)
             index += dirty[index : index + 1] == [last]
             yield self._nodes[last]
-
-    def _with_room(self, places: Places, last: int) -> Iterator[int]:
-        """Yield for each namespace the next position behind this one that would find a place."""
-        for namespace in self._starved.keys:
-            if places.open_to(namespace):
-                behind = self._starved.after(namespace, last)
-                yield from islice(
-                    (each for each in behind if places.has_room(self._nodes[each], namespace)), 1
-                )
