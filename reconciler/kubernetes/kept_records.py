@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from reconciler.kubernetes.objects import is_denied
 from reconciler.model import limits
-from reconciler.model.errors import ClusterError, Forbidden, NotKept, Rejected
+from reconciler.model.errors import Forbidden, NotKept, Rejected
 from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.values import replace
@@ -130,7 +130,12 @@ def patch_node(
     try:
         return send(write)
     except (Forbidden, Rejected) as error:
-        if not text or not _may_be_kept(error, f"annotation:{keys.record}"):
+        # Whether the same write without the record may be taken; what RBAC refuses is not.
+        if isinstance(error, NotKept):
+            may_be_kept = error.lost == {f"annotation:{keys.record}"}
+        else:
+            may_be_kept = is_denied(error) or _NO_ROOM.search(str(error)) is not None
+        if not text or not may_be_kept:
             raise
         try:
             # A policy that denies the cordon denies it here, before anything is kept.
@@ -142,13 +147,6 @@ def patch_node(
         said = f"our ConfigMap keeps the record of the node: {error}"
         log.warning("node %s: %s", write.node, said)
         return replace(answer, said="; ".join(filter(None, (said, answer.said))))
-
-
-def _may_be_kept(error: ClusterError, record: str) -> bool:
-    """Whether the same write without the record may be taken; what RBAC refuses is not."""
-    if isinstance(error, NotKept):
-        return error.lost == {record}
-    return is_denied(error) or _NO_ROOM.search(str(error)) is not None
 
 
 def _without_record(write: NodeWrite) -> NodeWrite:

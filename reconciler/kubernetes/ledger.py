@@ -50,11 +50,17 @@ def from_data(data: Mapping[str, str]) -> Ledger:
         last_start = from_text(data[LAST_START]) if data.get(LAST_START) else None
     except (ValueError, TypeError, AttributeError) as error:
         unread = limits.text(str(error), _LONGEST)
+    # A text such as `Reboot=1260` (seconds); what can't be read of it is left out.
+    lasted: dict[Kind, timedelta] = {}
+    for part in limits.text(data.get(LASTED, ""), _LONGEST).split(","):
+        name, _, seconds = part.partition("=")
+        if name in set(Kind) and re.fullmatch(r"[0-9]{1,6}", seconds):
+            lasted[Kind(name)] = timedelta(seconds=int(seconds))
     return Ledger(
         last_start=last_start,
         unread=unread,
         replaced=_list(Replaced, data.get(REPLACED), "which nodes were replaced"),
-        lasted=_lasted(data.get(LASTED, "")),
+        lasted=lasted,
         holds=fleet_holds(data.get(HOLDS, "")),
         ended=said_before(data.get(ENDED, "")),
         undone=_list(Undone, data.get(UNDONE), "which writes did not stay")[:MOST],
@@ -82,16 +88,6 @@ def to_data(ledger: Ledger, before: Mapping[str, str]) -> dict[str, str]:
         # What can't be read is replaced by a start only.
         del data[LAST_START]
     return {key: text for key, text in data.items() if text or key in before}
-
-
-def _lasted(text: str) -> dict[Kind, timedelta]:
-    """Return the lengths in a text such as `Reboot=1260` (seconds); what can't be read is left out."""
-    found: dict[Kind, timedelta] = {}
-    for part in limits.text(text, _LONGEST).split(","):
-        name, _, seconds = part.partition("=")
-        if name in set(Kind) and re.fullmatch(r"[0-9]{1,6}", seconds):
-            found[Kind(name)] = timedelta(seconds=int(seconds))
-    return found
 
 
 def _list_text(values: Iterable[Struct]) -> str:

@@ -149,16 +149,13 @@ class Volumes:
 
     def volumes(self) -> tuple[Volume, ...]:
         """Return the bound PersistentVolumes; Forbidden if we may not list them."""
-        found, _ = objects.get_list(self._connection, VOLUMES, objects.PersistentVolume)
-        return tuple(volume for one in found if (volume := _volume(one)) is not None)
-
-
-def _volume(found: objects.PersistentVolume) -> Volume | None:
-    claim = found.spec.claimRef
-    # A released volume still names the claim that it had.
-    if claim is None or found.status.phase != "Bound":
-        return None
-    return Volume(found.metadata.name, claim.namespace, claim.name, _affinity(found.spec.nodeAffinity))
+        volumes, _ = objects.get_list(self._connection, VOLUMES, objects.PersistentVolume)
+        return tuple(
+            Volume(volume.metadata.name, claim.namespace, claim.name, _affinity(volume.spec.nodeAffinity))
+            for volume in volumes
+            # A released volume still names the claim that it had.
+            if (claim := volume.spec.claimRef) is not None and volume.status.phase == "Bound"
+        )
 
 
 def _affinity(found: objects.VolumeAffinity | None) -> Terms:

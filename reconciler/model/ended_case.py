@@ -121,7 +121,7 @@ def held_by(case: CaseRecord, drained: DrainProgress | None, now: datetime) -> t
 
 def leading_kind(events: Iterable[KnownEvent | MaintenanceEvent]) -> str:
     """Return the most disruptive kind of these events, or the type of a condition; empty without events."""
-    event = max(events, key=_disruptive, default=None)
+    event = max(events, key=lambda event: (event.kind.severity, bool(event.condition)), default=None)
     return "" if event is None else event.condition or event.kind.value
 
 
@@ -159,10 +159,6 @@ def _opened(plan: NodePlan) -> bool:
     """Whether pods may run on the node after the pass, because of it or of a person before it."""
     write = plan.todo.write
     return not plan.status.unschedulable or (write is not None and write.unschedulable is False)
-
-
-def _disruptive(event: KnownEvent | MaintenanceEvent) -> tuple[int, bool]:
-    return (event.kind.severity, bool(event.condition))
 
 
 def _why(outcome: CaseOutcome, because: str) -> str:

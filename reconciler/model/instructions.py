@@ -537,19 +537,16 @@ def _word(document: Mapping[str, Any]) -> Word:
             moments[key] = None
             if key == "until":
                 problems.append(limits.text(f"its `until` can't be read ({error})", _SHOWN))
+    scope = document.get("scope")
     return Word(
         limits.text(_string(document.get("by")), limits.NAME),
         moments["at"],
         moments["until"],
         limits.text(_string(document.get("reason"))),
-        _scope(document.get("scope")),
+        # A command is shown with it, which people type.
+        scope if isinstance(scope, str) and is_scope(scope) else "",
         "; ".join(problems),
     )
-
-
-def _scope(value: object) -> str:
-    """Return the scope, empty for a text that is none: a command is shown with it, which people type."""
-    return value if isinstance(value, str) and is_scope(value) else ""
 
 
 def _string(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -545,20 +545,15 @@ class Plan(Struct, frozen=True):
 
 def actions(plan: NodePlan) -> tuple[ActionKind, ...]:
     """Return the actions for the node, in order."""
-    return tuple(_actions(plan))
-
-
-def _actions(plan: NodePlan) -> Iterator[ActionKind]:
     todo = plan.todo
-    if todo.stop_drain:
-        yield STOP_DRAIN
-    yield from (task.action for task in todo.at(Place.BEFORE))
-    if todo.write is not None:
-        yield write_kind(todo.write)
-    if todo.drain is not None:
-        yield DRAIN
-    yield from (task.action for task in (*todo.at(Place.AFTER_DRAIN), *todo.at(Place.END)))
-    yield from (publication.action for publication in todo.publications)
+    return (
+        *((STOP_DRAIN,) if todo.stop_drain else ()),
+        *(task.action for task in todo.at(Place.BEFORE)),
+        *((write_kind(todo.write),) if todo.write is not None else ()),
+        *((DRAIN,) if todo.drain is not None else ()),
+        *(task.action for task in (*todo.at(Place.AFTER_DRAIN), *todo.at(Place.END))),
+        *(publication.action for publication in todo.publications),
+    )
 
 
 def write_kind(write: NodeWrite) -> ActionKind:

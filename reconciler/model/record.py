@@ -359,6 +359,17 @@ class ProfileRecord(Struct, frozen=True):
         """Whether there is anything to keep."""
         return self.open or bool(self.dismissed or self.late) or self.facts != CaseFacts()
 
+    def believed(self, times: OwnTimes) -> ProfileRecord:
+        """Return the data without times in the future."""
+        return replace(
+            self,
+            since=times.maybe(self.since),
+            quiet_since=times.maybe(self.quiet_since),
+            uncordoned=self.uncordoned and replace(self.uncordoned, at=times.of(self.uncordoned.at)),
+            asked=tuple(replace(asked, last=times.of(asked.last)) for asked in self.asked),
+            facts=self.facts.believed(times),
+        )
+
 
 class CaseRecord(ProfileRecord, frozen=True):
     """One profile's view of a node's record: its own data, and its claims on the node.
@@ -566,8 +577,8 @@ class Record(Struct, frozen=True):
             return self
         people = {claim for claim in self._claims if claim.kind == ClaimKind.PERSON}
         record = self
-        for one in people:
-            record = record.uncordoned(one).undrained(one)
+        for claim in people:
+            record = record.uncordoned(claim).undrained(claim)
         return record
 
     def believed(self, profile: str, times: OwnTimes) -> Record:
@@ -576,7 +587,7 @@ class Record(Struct, frozen=True):
         The data of other profiles stays as it is: each is read like this when its own turn comes.
         """
         profiles = tuple(
-            (name, _believed(kept, times) if name == profile else kept) for name, kept in self.profiles
+            (name, kept.believed(times) if name == profile else kept) for name, kept in self.profiles
         )
         cordon, drain = self.cordon, self.drain
         if cordon is not None:
@@ -649,17 +660,6 @@ class Unreadable(Struct, frozen=True):
     because: str
 
 
-def _believed(kept: ProfileRecord, times: OwnTimes) -> ProfileRecord:
-    return replace(
-        kept,
-        since=times.maybe(kept.since),
-        quiet_since=times.maybe(kept.quiet_since),
-        uncordoned=kept.uncordoned and replace(kept.uncordoned, at=times.of(kept.uncordoned.at)),
-        asked=tuple(replace(asked, last=times.of(asked.last)) for asked in kept.asked),
-        facts=kept.facts.believed(times),
-    )
-
-
 def _with(claims: tuple[Claim, ...], claim: Claim) -> tuple[Claim, ...]:
     return tuple(sorted({*claims, claim}))
 
@@ -724,11 +724,12 @@ def to_annotation(record: Record) -> str:
 
     Raises RecordUnreadable if it would be longer than `from_annotation` reads.
     """
-    document: dict[str, Any] = {
-        "version": VERSION,
-        "uid": record.uid,
-        "profiles": {name: _profile_out(kept) for name, kept in record.profiles},
-    }
+    profiles: dict[str, Any] = {}
+    for name, kept in record.profiles:
+        profile = encoded(kept)
+        parts: dict[str, Any] = profile.pop("parts", {})
+        profiles[name] = profile | parts
+    document: dict[str, Any] = {"version": VERSION, "uid": record.uid, "profiles": profiles}
     if record.cordon:
         document["cordon"] = encoded(record.cordon)
     if record.drain:
@@ -755,7 +756,15 @@ def from_annotation(text: str, uid: str) -> Record | None:
             raise RecordUnreadable(f"it has version {version}, but this program knows {VERSION}")
         if document["uid"] != uid:
             return None
-        return _record(document)
+        profiles = {str(name): _profile(kept) for name, kept in document["profiles"].items()}
+        cordon, drain = document.get("cordon"), document.get("drain")
+        return Record(
+            document["uid"],
+            tuple(sorted((pair for pair in profiles.items() if pair[1].has_data), key=lambda pair: pair[0])),
+            decoded(ClaimedCordon, cordon) if cordon is not None else None,
+            decoded(ClaimedDrain, drain) if drain is not None else None,
+            limits.text(str(document.get("lock", "")), limits.NAME),
+        )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RecordUnreadable(limits.text(f"it can't be read: {limits.why_unreadable(error)}")) from error
 
@@ -764,24 +773,6 @@ _SHORT = 2048
 """Characters of a record that is read once. The same text stays on a node for many passes."""
 
 _kept = lru_cache(maxsize=1024)(from_annotation)
-
-
-def _record(document: Mapping[str, Any]) -> Record:
-    cordon, drain = document.get("cordon"), document.get("drain")
-    profiles = {str(name): _profile(kept) for name, kept in document["profiles"].items()}
-    return Record(
-        document["uid"],
-        tuple(sorted((pair for pair in profiles.items() if pair[1].has_data), key=lambda pair: pair[0])),
-        decoded(ClaimedCordon, cordon) if cordon is not None else None,
-        decoded(ClaimedDrain, drain) if drain is not None else None,
-        limits.text(str(document.get("lock", "")), limits.NAME),
-    )
-
-
-def _profile_out(kept: ProfileRecord) -> dict[str, Any]:
-    document = encoded(kept)
-    parts: dict[str, Any] = document.pop("parts", {})
-    return document | parts
 
 
 def _profile(document: Mapping[str, Any]) -> ProfileRecord:

@@ -45,16 +45,13 @@ class Requirement(Struct, frozen=True):
             case Operator.DOES_NOT_EXIST:
                 return value is None
             case Operator.GT | Operator.LT:
-                return self._compares(value)
+                try:
+                    difference = int(value or "") - int(self.values[0])
+                except (ValueError, IndexError):
+                    return False
+                return difference > 0 if self.operator == Operator.GT else difference < 0
             case _:
                 return False
-
-    def _compares(self, value: str | None) -> bool:
-        try:
-            difference = int(value or "") - int(self.values[0])
-        except (ValueError, IndexError):
-            return False
-        return difference > 0 if self.operator == Operator.GT else difference < 0
 
     def __str__(self) -> str:
         """Write it as kubectl's `--selector` reads it."""

@@ -7,7 +7,7 @@ owner removes it when the step may go on. The value is the name of the owner, fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 
@@ -61,21 +61,21 @@ def holders_of(annotations: Mapping[str, str], prefix: str) -> tuple[Holder, ...
 
     Of very many of one step, these are the first ones by name.
     """
-    return tuple(_holders_of(annotations, prefix))
+    starts = _starts(prefix)
+    ours = tuple(starts.values())
+    # Hardly any node or pod has one.
+    if not any(key.startswith(ours) for key in annotations):
+        return ()
+    holders: list[Holder] = []
+    for step, start in starts.items():
+        names = sorted(key.removeprefix(start) for key in annotations if key.startswith(start))
+        holders += [
+            Holder(step, name, limits.text(annotations[start + name].strip(), _OWNER))
+            for name in [name for name in names if _NAME.fullmatch(name)][: limits.HOLDERS]
+        ]
+    return tuple(holders)
 
 
 @lru_cache(maxsize=16)
 def _starts(prefix: str) -> Mapping[HeldStep, str]:
     return {step: f"{prefix}/{step}." for step in HeldStep}
-
-
-def _holders_of(annotations: Mapping[str, str], prefix: str) -> Iterator[Holder]:
-    starts = _starts(prefix)
-    ours = tuple(starts.values())
-    # Hardly any node or pod has one.
-    if not any(key.startswith(ours) for key in annotations):
-        return
-    for step, start in starts.items():
-        names = sorted(key.removeprefix(start) for key in annotations if key.startswith(start))
-        for name in [name for name in names if _NAME.fullmatch(name)][: limits.HOLDERS]:
-            yield Holder(step, name, limits.text(annotations[start + name].strip(), _OWNER))

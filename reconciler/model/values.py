@@ -168,15 +168,14 @@ def _code_of_fields(kind: type[Struct]) -> Code:
         return Code(write, read)
     shape = defstruct(
         kind.__name__,
-        [(each.name, _or_none(each.code.native, each.default), each.default) for each in fields],
+        [
+            (each.name, each.code.native | None if each.default is None else each.code.native, each.default)
+            for each in fields
+        ],
         rename={each.name: each.key for each in fields},
         kw_only=True,
     )
     return Code(write, _first_by_msgspec(shape, read, lambda found: kind(**structs.asdict(found))))
-
-
-def _or_none(native: Any, default: Any) -> Any:
-    return Union[native, None] if default is None else native  # noqa: UP007 - types that are values
 
 
 def _first_by_msgspec(
@@ -227,8 +226,10 @@ def _code(kind: Any, meta: Meta = _NO_LIMIT) -> Code:
     if kind is str:
         return _code_of_text(meta.max_length or limits.TEXT)
     if kind is int:
-        least, largest = (0 if meta.ge is None else meta.ge), (limits.COUNT if meta.le is None else meta.le)
-        return _code_of_number(int(least), int(largest))
+        least = 0 if meta.ge is None else int(meta.ge)
+        largest = limits.COUNT if meta.le is None else int(meta.le)
+        native = Annotated[int, Meta(ge=least, le=largest)]
+        return Code(int, lambda number: limits.count(number, largest, least), native)
     return _code_of_choice(kind) if issubclass(kind, Enum) else _code_of_fields(kind)
 
 
@@ -284,13 +285,6 @@ def _code_of_text(longest: int) -> Code:
         return limits.text(_checked(str, text), longest)
 
     return Code(str, read, Annotated[str, Meta(max_length=longest)])
-
-
-def _code_of_number(least: int, most: int) -> Code:
-    def read(number: Any) -> int:
-        return limits.count(number, most, least)
-
-    return Code(int, read, Annotated[int, Meta(ge=least, le=most)])
 
 
 def _code_of_choice(kind: type[Enum]) -> Code:

@@ -335,7 +335,8 @@ def not_kept(node: Node, write: NodeWrite) -> frozenset[str]:
     }
     if write.unschedulable == node.unschedulable:
         kept.add(CORDON)
-    if _has_lists(node, write):
+    finalizers, taints = write.lists.of_finalizers(node.finalizers), write.lists.of_taints(node.taints)
+    if set(finalizers) == set(node.finalizers) and set(taints) == set(node.taints):
         kept.add(LISTS)
     return write.changes - kept
 
@@ -368,14 +369,11 @@ def taken_back(node: Node, write: NodeWrite) -> NodeWrite | None:
         for key in write.annotations
         if f"annotation:{key}" in stayed and write.keys.owns(key)
     }
-    cordon = write.seen_unschedulable if CORDON in stayed and not _is_quiet(write) else None
+    changes = write.unschedulable != write.seen_unschedulable
+    cordon = write.seen_unschedulable if CORDON in stayed and changes else None
     if not labels and not annotations and cordon is None:
         return None
     return node_write(node, write.own_prefix, unschedulable=cordon, labels=labels, annotations=annotations)
-
-
-def _is_quiet(write: NodeWrite) -> bool:
-    return write.unschedulable == write.seen_unschedulable
 
 
 def shows_intent(node: Node, write: NodeWrite) -> bool:
@@ -408,11 +406,6 @@ def annotations_seen(write: NodeWrite) -> frozenset[str]:
     start = "annotation:"
     used = (name.removeprefix(start) for name in write.seen_by_checks if name.startswith(start))
     return frozenset({*write.annotations, *used})
-
-
-def _has_lists(node: Node, write: NodeWrite) -> bool:
-    finalizers, taints = write.lists.of_finalizers(node.finalizers), write.lists.of_taints(node.taints)
-    return set(finalizers) == set(node.finalizers) and set(taints) == set(node.taints)
 
 
 _NONE = keys_of("")

@@ -24,7 +24,7 @@ from reconciler.model.values import replace
 from reconciler.profiles.case import not_dismissed
 from reconciler.profiles.situation import Effects, Situation, Work
 from reconciler.profiles.vocabulary import Check, CheckType, Trigger
-from reconciler.settings.profiles import ProfileSettings, StateSettings
+from reconciler.settings.profiles import ProfileSettings
 from reconciler.settings.yaml import read_yaml
 
 
@@ -74,17 +74,18 @@ class Profile(Struct, frozen=True):
 
 def profile_of(settings: ProfileSettings, triggers: Mapping[str, Trigger]) -> Profile:
     """Return a profile of settings with its triggers, which all exist."""
-    return Profile(settings.name, {state: _rules(settings.rules(state), triggers) for state in State})
 
-
-def _rules(rules: StateSettings, triggers: Mapping[str, Trigger]) -> StateRules:
     def chain(names: tuple[str, ...]) -> tuple[Trigger, ...]:
         return tuple(triggers[name] for name in names)
 
-    steps = tuple(
-        Step(parse(step.check), step.check, chain(step.trigger), step.next) for step in rules.transitions
-    )
-    return StateRules(chain(rules.enter), steps, tuple(dict.fromkeys(rules.notify)))
+    states: dict[State, StateRules] = {}
+    for state in State:
+        rules = settings.rules(state)
+        steps = tuple(
+            Step(parse(step.check), step.check, chain(step.trigger), step.next) for step in rules.transitions
+        )
+        states[state] = StateRules(chain(rules.enter), steps, tuple(dict.fromkeys(rules.notify)))
+    return Profile(settings.name, states)
 
 
 _PLACES: Mapping[str, Callable[[CheckType], bool]] = {

@@ -5,8 +5,6 @@ To add one, add a function under `@trigger("name")`, and name it in a profile.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from reconciler.model.case_outcome import CaseResult, outcome_of
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.node import MECHANIC_LABEL, Node
@@ -14,7 +12,7 @@ from reconciler.model.plan import Notice, NoticeType, Verdict
 from reconciler.model.record import Asked, CaseRecord, Cordon, DrainRecord, KnownEvent, Uncordoned
 from reconciler.model.values import replace
 from reconciler.profiles.case import dismissed_words, known, newly_asking
-from reconciler.profiles.situation import Effects, Offer, Request, Situation
+from reconciler.profiles.situation import Effects, Situation
 from reconciler.profiles.vocabulary import PLATFORM, Trigger, trigger
 
 
@@ -177,32 +175,29 @@ def _ask(situation: Situation, effects: Effects, *, prepares: bool) -> Effects:
         request = offer.request(situation)
         if request is None:
             continue
-        effects = replace(effects, record=_with_request(effects.record, offer, request, situation.now))
+        record = effects.record
+        # A request about an ID that no event of the record has would be forgotten, and sent again in each
+        # pass.
+        known_ids = {id_ for event in record.events for id_ in event.ids}
+        if unknown := next((id_ for id_ in request.events if id_ not in known_ids), None):
+            raise ValueError(
+                f"the offer {offer.name} asks about {unknown}, which no event of the node has as ID"
+            )
+        earlier = record.asked_by(offer.name)
+        asked = Asked(
+            offer.name,
+            situation.now.replace(microsecond=0),
+            earlier.attempts + 1 if earlier is not None else 1,
+            (*(earlier.events if earlier is not None else ()), *request.events),
+            request.own,
+        )
+        others = (known for known in record.asked if known.offer != offer.name)
+        record = replace(record, asked=tuple(sorted((*others, asked), key=lambda each: each.offer)))
+        effects = replace(effects, record=record)
         if request.task is not None:
             effects = effects.with_task(request.task)
         effects = effects.with_notice(request.notice)
     return effects
-
-
-def _with_request(record: CaseRecord, offer: Offer, request: Request, now: datetime) -> CaseRecord:
-    """Return the record with one more request of an offer, at `now` (UTC).
-
-    Raises ValueError for an ID that no event of the record has: the request would be forgotten, and sent
-    again in each pass.
-    """
-    known_ids = {id_ for event in record.events for id_ in event.ids}
-    if unknown := next((id_ for id_ in request.events if id_ not in known_ids), None):
-        raise ValueError(f"the offer {offer.name} asks about {unknown}, which no event of the node has as ID")
-    earlier = record.asked_by(offer.name)
-    asked = Asked(
-        offer.name,
-        now.replace(microsecond=0),
-        earlier.attempts + 1 if earlier is not None else 1,
-        (*(earlier.events if earlier is not None else ()), *request.events),
-        request.own,
-    )
-    others = (known for known in record.asked if known.offer != offer.name)
-    return replace(record, asked=tuple(sorted((*others, asked), key=lambda each: each.offer)))
 
 
 @trigger("leaveOffers")

@@ -402,12 +402,27 @@ def _placement(spec: Any) -> Placement:
         *spec.containers,
         *(container for container in spec.initContainers if container.restartPolicy == "Always"),
     ]
-    requests = [one.resources.requests for one in running]
+    requests = [container.resources.requests for container in running]
+    # What the pod prefers about the maintenance state of nodes, of any prefix. A preference with a second
+    # value is another one, so no more of its values are kept.
+    terms = of_nodes.preferredDuringSchedulingIgnoredDuringExecution
+    expressions = (expression for term in terms for expression in term.preference.matchExpressions)
+    longest = limits.NAME + len(_STATE)
+    ours = (each for each in expressions if each.key.endswith(_STATE) and len(each.key) <= longest)
+    preferences = tuple(
+        Requirement(
+            intern(each.key),
+            intern(each.operator),
+            tuple(limits.text(value[:_WORD]) for value in each.values[:2]),
+        )
+        for each in islice(ours, PREFERENCES)
+        if each.values
+    )
     return Placement(
         requests=tuple(_quantities(request) for request in (*requests, spec.overhead) if request),
         node_selector=interned(spec.nodeSelector),
         affinity=tuple(
-            tuple(requirement(one) for one in (*term.matchExpressions, *term.matchFields))
+            tuple(map(requirement, (*term.matchExpressions, *term.matchFields)))
             for term in required.nodeSelectorTerms
         ),
         tolerations=tuple(
@@ -424,7 +439,7 @@ def _placement(spec: Any) -> Placement:
             or affinity.HasField("podAntiAffinity")
             or spec.topologySpreadConstraints
         ),
-        prefers=_preferences(of_nodes),
+        prefers=preferences,
     )
 
 
@@ -432,20 +447,3 @@ def _is_of_cordon(one: Any) -> bool:
     if one.key not in ("", CORDON_TAINT) or one.effect not in ("", "NoSchedule"):
         return False
     return one.operator == "Exists" or (one.key == CORDON_TAINT and not one.value)
-
-
-def _preferences(of_nodes: Any) -> tuple[Requirement, ...]:
-    """Return what the pod prefers about the maintenance state of nodes. Their prefix is a setting."""
-    terms = of_nodes.preferredDuringSchedulingIgnoredDuringExecution
-    found = (expression for term in terms for expression in term.preference.matchExpressions)
-    ours = (one for one in found if one.key.endswith(_STATE) and len(one.key) <= limits.NAME + len(_STATE))
-    # A preference with a second value is another one, so no more of its values are kept.
-    return tuple(
-        Requirement(
-            intern(one.key),
-            intern(one.operator),
-            tuple(limits.text(value[:_WORD]) for value in one.values[:2]),
-        )
-        for one in islice(ours, PREFERENCES)
-        if one.values
-    )
