@@ -82,7 +82,7 @@ _WHY = 400
 _NULL_IF_UNKNOWN = dict.fromkeys(["by", "node", "nodeUid", "case", "scope", "given", "until", "why"])
 
 
-def deed_of(word: Word, at: datetime, did: str, place: NodeSayings | None = None, more: int = 0) -> Deed:
+def deed_of(word: Word, at: datetime, did: str, place: NodeSayings | None = None) -> Deed:
     """Return the line of what a person has said or ended on a node (None: on many), which a pass saw `at`."""
     return Deed(
         at,
@@ -96,7 +96,6 @@ def deed_of(word: Word, at: datetime, did: str, place: NodeSayings | None = None
         given=word.at,
         until=word.until,
         why=limits.text(limits.whole("; ".join(filter(None, (word.reason, word.problem)))), _WHY),
-        more=more,
     )
 
 

@@ -269,10 +269,10 @@ class SimulatedCluster(Controllers):
             self.delete_node(node.name, actor)
         return self.add_node(node)
 
-    def recreate_node(self, name: str, actor: Actor = Actor.SOMEBODY) -> Node:
+    def recreate_node(self, name: str) -> Node:
         """Delete a node and create it again with its name, another UID, no cordon and none of our keys."""
         old = self.nodes[name]
-        self.delete_node(name, actor)
+        self.delete_node(name)
         # A new VM registers only with the labels of its pool.
         labels = {key: value for key, value in old.labels.items() if not key.endswith("/state")}
         return self.add_node(Node(name, "", "", labels=labels, provider_id=old.provider_id))

@@ -140,16 +140,16 @@ def items(read: Callable[[int], bytes], kind: str, meta: Callable[[Any], None]) 
     listed = False
     while not cutter.ended():
         tag = cutter.varint()
-        if tag == _tag(1, _BYTES):
+        if tag == _tag(1):
             protobuf.check_kind(kind, protobuf.parse(protobuf.TypeMeta, cutter.take(cutter.varint())).kind)
-        elif tag == _tag(2, _BYTES):
+        elif tag == _tag(2):
             length = cutter.varint()
             end, listed = cutter.position + length, True
             while cutter.position < end:
                 tag = cutter.varint()
-                if tag == _tag(2, _BYTES):
+                if tag == _tag(2):
                     yield cutter.take(cutter.varint())
-                elif tag == _tag(1, _BYTES):
+                elif tag == _tag(1):
                     meta(protobuf.parse(protobuf.ListMeta, cutter.take(cutter.varint())))
                 else:
                     _skip(cutter, tag)
@@ -175,8 +175,9 @@ def _skip(cutter: protobuf.Cutter, tag: int) -> None:
             raise Rejected(f"the protobuf is broken: a field of wire type {other}")
 
 
-def _tag(number: int, wire_type: int) -> int:
-    return number << 3 | wire_type
+def _tag(number: int) -> int:
+    """Return the tag of a message or a text that is the field of this number."""
+    return number << 3 | _BYTES
 
 
 class _Counted(msgspec.Struct):

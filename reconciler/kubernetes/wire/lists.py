@@ -152,14 +152,10 @@ def fitting(objects: int, size: int) -> int:
     return max(1, min(MOST, GROWTH * objects, PAGE_BYTES * objects // max(size, 1)))
 
 
-def list_pods(
-    connection: Connection, node: str | None = None, *, labels: str = "", placement: bool = False
-) -> tuple[Pod, ...]:
-    """Return the pods of one node, or of all, that match a label selector; sorted by namespace and name."""
+def list_pods(connection: Connection, node: str | None = None, *, placement: bool = False) -> tuple[Pod, ...]:
+    """Return the pods of one node, or of all, sorted by namespace and name."""
     fields = on_node(node) if node else ""
-    return in_order(
-        list_all(connection, PODS, pod_format(placement=placement), fields=fields, labels=labels).items
-    )
+    return in_order(list_all(connection, PODS, pod_format(placement=placement), fields=fields).items)
 
 
 def in_order(pods: Iterable[Pod]) -> tuple[Pod, ...]:
