@@ -12,7 +12,7 @@ from reconciler.calendar.windows import Calendar, NotAllowed
 from reconciler.model.event import Kind
 from reconciler.model.limits import count_of
 from reconciler.model.moments import to_text
-from reconciler.model.selector import LabelSelector, Operator
+from reconciler.model.selector import Operator
 from reconciler.settings.fields import for_nodes
 from reconciler.settings.grants import grants_as_words, grants_of
 from reconciler.settings.policies import EventPolicy, OutsideWindow, Start, Treatment, UserInitiated
@@ -58,11 +58,17 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     plain = list(_events(settings, {}))
     yield from plain
     for index, override in enumerate(settings.overrides):
-        example = _labels_for(override.node_selector)
-        nodes = "all nodes" if override.node_selector.selects_all else f"nodes with {override.node_selector}"
+        selector = override.node_selector
+        nodes = "all nodes" if selector.selects_all else f"nodes with {selector}"
         yield ""
         yield f"Different on {nodes} (overrides[{index}])"
-        if example is None:
+        example: dict[str, str] = {}
+        for requirement in selector.requirements:
+            if requirement.operator == Operator.IN:
+                example[requirement.key] = requirement.values[0]
+            elif requirement.operator == Operator.EXISTS:
+                example.setdefault(requirement.key, "")
+        if not selector.matches(example):
             # No single set of labels stands for these nodes, so their policies are not known here.
             yield "  as in the file; the selector matches different nodes, so there is no single answer"
             continue
@@ -111,17 +117,6 @@ def _lines(settings: Settings, name: str) -> Iterator[str]:
     for part in settings.of_features:
         if part not in foreign and (lines := list(part.explained(settings))):
             yield from ("", *lines)
-
-
-def _labels_for(selector: LabelSelector) -> dict[str, str] | None:
-    """Return labels that match a selector, built from its values. None: this is not possible."""
-    labels = {}
-    for requirement in selector.requirements:
-        if requirement.operator == Operator.IN:
-            labels[requirement.key] = requirement.values[0]
-        elif requirement.operator == Operator.EXISTS:
-            labels.setdefault(requirement.key, "")
-    return labels if selector.matches(labels) else None
 
 
 def _events(settings: Settings, labels: Mapping[str, str]) -> Iterator[str]:

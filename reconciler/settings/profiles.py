@@ -84,15 +84,6 @@ _AFTER = {
 }
 
 
-def _with_transitions(rules: Any, after: str) -> Any:
-    """Return a state of the older form `{check, trigger}` with its one transition."""
-    if not isinstance(rules, dict) or "transitions" in rules or "check" not in rules:
-        return rules
-    step = {key: rules[key] for key in ("check", "trigger") if rules.get(key) is not None}
-    rest = {key: value for key, value in rules.items() if key not in ("check", "trigger")}
-    return {**rest, "transitions": [{**step, "next": after}]}
-
-
 class ProfileSettings(LooseSection):
     """A profile: three states, and the steps between them."""
 
@@ -110,12 +101,17 @@ class ProfileSettings(LooseSection):
     @model_validator(mode="before")
     @classmethod
     def _older_form(cls, data: Any) -> Any:
+        """Give a state of the older form `{check, trigger}` its one transition."""
         if not isinstance(data, dict):
             return data
-        return {
-            key: _with_transitions(rules, _AFTER[key]) if key in _AFTER else rules
-            for key, rules in data.items()
-        }
+        profile = dict(data)
+        for state, after in _AFTER.items():
+            rules = data.get(state)
+            if isinstance(rules, dict) and "check" in rules and "transitions" not in rules:
+                step = {key: rules[key] for key in ("check", "trigger") if rules.get(key) is not None}
+                rest = {key: value for key, value in rules.items() if key not in ("check", "trigger")}
+                profile[state] = {**rest, "transitions": [{**step, "next": after}]}
+        return profile
 
     def rules(self, state: State) -> StateSettings:
         """Return what happens in a state."""

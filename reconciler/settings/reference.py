@@ -119,9 +119,10 @@ def _lines(under: Iterable[_Row], rows: Mapping[str, _Row]) -> Iterator[str]:
     for (here, there), repeated in groupby(under, lambda row: _twins(row, rows)):
         group = list(repeated)
         if there and len(group) > 2:
-            names = (
-                f"`{row.name}`{_unlike(row, rows[there + row.name.removeprefix(here)])}" for row in group
-            )
+            names = []
+            for row in group:
+                twin = rows[there + row.name.removeprefix(here)]
+                names.append(f"`{row.name}`{row.given if row.default != twin.default else ''}")
             yield f"- {', '.join(names)}: as in `{there}`."
         else:
             yield from (f"- `{row.name}`{row.given}: {row.text}" for row in group)
@@ -137,10 +138,6 @@ def _twins(row: _Row, rows: Mapping[str, _Row]) -> tuple[str, str]:
                 there.pop()
             return ".".join(here), ".".join(there)
     return "", ""
-
-
-def _unlike(row: _Row, other: _Row) -> str:
-    return row.given if row.default != other.default else ""
 
 
 def _named(name: str) -> str | None:

@@ -704,20 +704,20 @@ def _with_sections(base: type[M], sections: Iterable[FeatureSection[Any]], **fie
     """Return the type with these sections as well, each in its place."""
     order = list(base.model_fields)
     for section in sections:
-        fields[section.key] = _field_of(section)
+        if isinstance(section, PolicyKey):
+            default = str(section.default).lower() if isinstance(section.default, bool) else section.default
+            described = f"{section.description} Default: `{default}`."
+            # What the file does not say is said by another place of the file, or by the default.
+            fields[section.key] = section.type | None, Field(default=None, description=described)
+        else:
+            fields[section.key] = (
+                section.type,
+                Field(default=section.default, description=section.description),
+            )
         order.insert(order.index(section.after) + 1 if section.after else len(order), section.key)
     built = _with_fields(base, fields)
     built.__pydantic_fields__ = {name: built.__pydantic_fields__[name] for name in order}
     return built
-
-
-def _field_of(section: FeatureSection[Any]) -> tuple[Any, Any]:
-    if not isinstance(section, PolicyKey):
-        return section.type, Field(default=section.default, description=section.description)
-    default = str(section.default).lower() if isinstance(section.default, bool) else section.default
-    description = f"{section.description} Default: `{default}`."
-    # What the file does not say is said by another place of the file, or by the default.
-    return section.type | None, Field(default=None, description=description)
 
 
 def _with_fields(base: type[M], fields: Mapping[str, Any]) -> type[M]:

@@ -88,7 +88,8 @@ def read_with(kind: type[Reader], text: str) -> Document:
     except yaml.YAMLError as error:
         place = _place_of(error, text)
         line = (text.split("\n")[place[0] - 1 : place[0]] or [""])[0]
-        words = _words_of(error)
+        parts = (getattr(error, "context", None), getattr(error, "problem", None))
+        words = ", ".join(str(part) for part in parts if part) or " ".join(str(error).split())
         if line[place[1] - 1 : place[1]] == "\t" or line[: len(line) - len(line.lstrip())].count("\t"):
             words = "this line has a tab before its text; YAML is indented with spaces only"
         document.mistakes.append((place, Mistake((), f"not YAML: {words}")))
@@ -211,12 +212,6 @@ def _place_of(error: yaml.YAMLError, text: str) -> Place:
         return (mark.line + 1, mark.column + 1)
     before = text[: getattr(error, "position", None) or 0]
     return (before.count("\n") + 1, len(before) - before.rfind("\n"))
-
-
-def _words_of(error: yaml.YAMLError) -> str:
-    found = [getattr(error, "context", None), getattr(error, "problem", None)]
-    words = ", ".join(str(part) for part in found if part)
-    return words or " ".join(str(error).split())
 
 
 _MOST = 100_000

@@ -55,7 +55,12 @@ class Controllers(ObjectStore):
                 for key in sorted(self.workloads):
                     self._reconcile(self.workloads[key])
                 self._schedule()
-            self._count_soon()
+            if self.budget_specs and not self._count_is_due:
+                if self.budget_lag:
+                    self._count_is_due = True
+                    self.clock.after(self.budget_lag, self._count_budgets)
+                else:
+                    self._count_budgets()
         finally:
             self._settling = False
 
@@ -191,15 +196,6 @@ class Controllers(ObjectStore):
 
     def _workload_of(self, pod: Pod) -> Workload | None:
         return self.workloads.get(self._made_by.get(pod.uid, ""))
-
-    def _count_soon(self) -> None:
-        if not self.budget_specs or self._count_is_due:
-            return
-        if not self.budget_lag:
-            self._count_budgets()
-            return
-        self._count_is_due = True
-        self.clock.after(self.budget_lag, self._count_budgets)
 
     def _count_budgets(self) -> None:
         self._count_is_due = False

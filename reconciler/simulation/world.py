@@ -114,17 +114,13 @@ class SteppedDrainer:
         for command in self.core.step(event, now):
             self.commands.append((now, command))
             self._send(command)
-        self._plan_tick()
-        if self._on_progress is not None:
-            for one in self.core.touched():
-                self._on_progress(one)
-
-    def _plan_tick(self) -> None:
         wake = self.core.next_wake()
-        if wake is None or (self._tick is not None and self._tick <= wake):
-            return
-        self._tick = wake
-        self._clock.at(wake, lambda: self._ticked(wake))
+        if wake is not None and (self._tick is None or wake < self._tick):
+            self._tick = wake
+            self._clock.at(wake, partial(self._ticked, wake))
+        if self._on_progress is not None:
+            for progress in self.core.touched():
+                self._on_progress(progress)
 
     def _ticked(self, planned: datetime) -> None:
         if self._tick == planned:

@@ -390,21 +390,19 @@ class PlacesAhead:
     def cancel(self, node: str) -> Booking:
         """Remove and return the booking of a node; KeyError if it has none."""
         booking = self.bookings.pop(node)
-        self._forget_full(booking.begin, booking.end)
-        del self._begins[bisect.bisect_left(self._begins, booking.begin)]
-        del self._ends[bisect.bisect_left(self._ends, booking.end)]
-        if booking.planned:
-            number = self._numbers.pop(node)
-            del self._planned[bisect.bisect_left(self._planned, (booking.begin, number))]
-        return booking
-
-    def _forget_full(self, begin: datetime, end: datetime) -> None:
-        """Keep what is known to be full before and after this time: in between, a place may be free now."""
+        # What is known to be full before and after it stays known: in between, a place may be free now.
+        begin, end = booking.begin, booking.end
         first = bisect.bisect_right(self._full, begin, key=lambda span: span[1])
         last = bisect.bisect_left(self._full, end, key=lambda span: span[0])
         if first < last:
             around = ((self._full[first][0], begin), (end, self._full[last - 1][1]))
             self._full[first:last] = [(since, until) for since, until in around if since < until]
+        del self._begins[bisect.bisect_left(self._begins, begin)]
+        del self._ends[bisect.bisect_left(self._ends, end)]
+        if booking.planned:
+            number = self._numbers.pop(node)
+            del self._planned[bisect.bisect_left(self._planned, (begin, number))]
+        return booking
 
     def held(self, at: datetime) -> int:
         """Return how many nodes hold a place at a moment."""

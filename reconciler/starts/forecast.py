@@ -209,7 +209,31 @@ def forecast_until(limits: Limits, placed: Mapping[str, Placed], now: datetime) 
     that lies ahead. The moment may come too early, because a meeting does not always change the forecast.
     """
     moving = _moving(limits, placed, now)
-    still, dates = sorted(_of_bookings(limits, placed, moving)), sorted(_of_cases(placed))
+    # The moments that do not move: those at which places are taken and given back, and the dates of cases.
+    still: list[datetime] = []
+    for limit in limits.all:
+        for name, booking in limit.bookings.items():
+            holder = placed.get(name)
+            # A node that is out of service already holds its place from now on.
+            if name not in moving and not (holder is not None and holder.case.has_place):
+                still.append(booking.begin)
+            if name not in moving or booking.end not in moving[name]:
+                still.append(booking.end)
+    still.sort()
+    dates = sorted(
+        date
+        for case in [holder.case for holder in placed.values()]
+        for date in (
+            case.times.deadline,
+            case.in_time_until,
+            case.late_from,
+            case.outage.too_late_from,
+            case.exempt.places,
+            case.exempt.spacing,
+            case.outage.date,
+        )
+        if date is not None
+    )
     gaps = [_gap(still, bisect_right(still, at), at) for moments in moving.values() for at in moments]
     # What is in time at a date is late right after it.
     gaps += [_gap(dates, bisect_left(dates, at), at) for moments in moving.values() for at in moments]
@@ -231,7 +255,10 @@ def _moving(
         if case.start is not None:
             waiting.setdefault(case.start.at, []).append(name)
     moving: dict[str, tuple[datetime, ...]] = {}
-    reached = [now, *(at for at in waiting if _is_spaced(at, now, limits.spacing))]
+    reached = [now]
+    if limits.spacing > timedelta():
+        # A case that gave way to another one leaves a gap: the starts that were spaced from its start stay.
+        reached += [at for at in waiting if at > now and (at - now) % limits.spacing == timedelta()]
     while reached:
         at = reached.pop()
         for name in waiting.pop(at, ()):
@@ -248,42 +275,6 @@ def _follows(placed: Placed, start: datetime, spacing: timedelta) -> Iterator[da
         yield placed.case.end(start)
     if placed.spaced and spacing > timedelta():
         yield shifted(start, spacing)
-
-
-def _is_spaced(moment: datetime, now: datetime, spacing: timedelta) -> bool:
-    """Whether a moment follows from `now` although no start may be in between.
-
-    A case that gave way to another one leaves a gap: the starts that were spaced from its start stay.
-    """
-    return spacing > timedelta() and moment > now and (moment - now) % spacing == timedelta()
-
-
-def _of_bookings(
-    limits: Limits, placed: Mapping[str, Placed], moving: Mapping[str, tuple[datetime, ...]]
-) -> Iterator[datetime]:
-    for limit in limits.all:
-        for name, booking in limit.bookings.items():
-            case = placed.get(name)
-            # A node that is out of service already holds its place from now on.
-            if name not in moving and not (case is not None and case.case.has_place):
-                yield booking.begin
-            if name not in moving or booking.end not in moving[name]:
-                yield booking.end
-
-
-def _of_cases(placed: Mapping[str, Placed]) -> Iterator[datetime]:
-    for one in placed.values():
-        case = one.case
-        dates = (
-            case.times.deadline,
-            case.in_time_until,
-            case.late_from,
-            case.outage.too_late_from,
-            case.exempt.places,
-            case.exempt.spacing,
-            case.outage.date,
-        )
-        yield from (date for date in dates if date is not None)
 
 
 def _gap(still: list[datetime], index: int, moment: datetime) -> timedelta | None:

@@ -265,8 +265,14 @@ class Scheduler:
             if case.kept_out:
                 self._keep_out(case)
             elif case.outage.struck:
+                # It needs no place any more. What has started is no forecast: the record says what the
+                # platform met.
                 self._struck.append(case.node)
-                self._after_the_platform(case)
+                start = self._exempt(case)
+                if start is None:
+                    self._miss(case)
+                else:
+                    self._place(case, start)
             elif has_come(case.exempt.places, self._now):
                 self._place(case, self._exempt(case))
             elif case.short:
@@ -331,17 +337,6 @@ class Scheduler:
                 self._place(case, Start(at, allowed[1], "", mate, group, before.at))
                 return
             self._place(case, before)
-
-    def _after_the_platform(self, case: Case) -> None:
-        """Place a case that the platform has started: it needs no place any more.
-
-        What has started is no forecast: the record says what the platform met.
-        """
-        start = self._exempt(case)
-        if start is None:
-            self._miss(case)
-        else:
-            self._place(case, start)
 
     def _beside_the_platform(self, case: Case) -> Start | None:
         """Return a start now beside the nodes that the platform has started, None if there is none.
