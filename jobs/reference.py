@@ -59,12 +59,9 @@ def _rows(command: click.Command) -> Iterator[tuple[str, str]]:
 def _text(described: str) -> str:
     """Return a help text as Markdown: options as code, and links to pages of docs/."""
     paragraphs = (" ".join(one.split()) for one in inspect.cleandoc(described).split("\n\n"))
-    text = re.sub(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*", _as_code, "\n\n".join(paragraphs))
+    option = r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*"
+    text = re.sub(option, lambda found: found[1] or f"`{found[0]}`", "\n\n".join(paragraphs))
     return re.sub(r"\bdocs/([a-z]+\.md)(#[\w-]+)?", r"[\1](\1\2)", text)
-
-
-def _as_code(found: re.Match[str]) -> str:
-    return found[0] if found[1] else f"`{found[0]}`"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ It ends with an audit of what the day has done.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from types import MappingProxyType
@@ -40,7 +40,6 @@ from reconciler.settings.policies import OutsideWindow
 from reconciler.settings.schema import Settings
 from reconciler.simulation.clock import Actor, Happening
 from reconciler.simulation.day import END, SETTINGS, START, ZONE, Chapter, build, chapters
-from reconciler.simulation.platform import VmEvent
 from reconciler.simulation.world import World
 
 
@@ -90,26 +89,24 @@ class Audit:
     def _cordoned(self, name: str) -> None:
         nodes = self._world.cluster.nodes
         node = nodes[name]
-        out = [one for one in nodes.values() if one.unschedulable or not one.ready]
-        zone = [one for one in out if one.zone == node.zone]
+        out = [other for other in nodes.values() if other.unschedulable or not other.ready]
+        zone = [other for other in out if other.zone == node.zone]
         self.most_out = max(self.most_out, len(out))
         self.most_out_in_a_zone = max(self.most_out_in_a_zone, len(zone))
-        if any(self._is_exempt(event, node) for event in self._world.platform.reported(name)):
-            return
+        for event in self._world.platform.reported(name):
+            policy = self._settings.policies(node.labels).of_kind(event.kind)
+            at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
+            lead = max(policy.lead_time, timedelta(minutes=15)) if at_once else policy.lead_time
+            wait = lead if event.kind in self._budget.exempt else timedelta()
+            if self._world.now >= event.not_before - wait:
+                # An event that has started, or is exempt and due, waits for no place.
+                return
         if not node.ready:
             # It was out of service already, and needs no second place.
             return
         self._compare("maxUnavailable", out, list(nodes.values()), name)
-        in_zone = [one for one in nodes.values() if one.zone == node.zone]
+        in_zone = [other for other in nodes.values() if other.zone == node.zone]
         self._compare("perZone", zone, in_zone, name)
-
-    def _is_exempt(self, event: VmEvent, node: Node) -> bool:
-        """Return whether the event waits for no place: it has started, or is exempt and due."""
-        policy = self._settings.policies(node.labels).of_kind(event.kind)
-        at_once = policy.outside_window is OutsideWindow.IMMEDIATELY
-        lead = max(policy.lead_time, timedelta(minutes=15)) if at_once else policy.lead_time
-        wait = lead if event.kind in self._budget.exempt else timedelta()
-        return self._world.now >= event.not_before - wait
 
     def _compare(self, limit: str, out: list[Node], total: list[Node], name: str) -> None:
         wanted = self._budget.max_unavailable if limit == "maxUnavailable" else self._budget.per_zone
@@ -306,7 +303,7 @@ class _Demo:
         return self._world.now
 
     def run(self) -> int:
-        """Play the day from its first minute to its last."""
+        """Play the day from its first minute to its last, and print what came of it."""
         build(self._world)
         cluster = self._world.cluster
         pools = Counter(node.pool for node in cluster.nodes.values())
@@ -320,12 +317,38 @@ class _Demo:
 
         self._world.log.listeners.append(self._heard)
         for chapter in chapters():
-            self._world.clock.at(chapter.at.astimezone(UTC), self._opening(chapter))
+            self._world.clock.at(chapter.at.astimezone(UTC), partial(self._begin, chapter))
         plan, outcomes = self._pass()
         while self._world.now < END:
             self._until_next_pass(plan.next_change)
             plan, outcomes = self._pass()
-        return self._conclude(plan, outcomes)
+
+        self._heading("The report at midnight")
+        self._out.print()
+        columns = self._out.width if self._out.is_terminal else None
+        self._out.print(Text(as_text(to_report(plan, outcomes, rehearsed=False), columns).rstrip()))
+        self._heading("The day in numbers")
+        audit = self._audit
+        events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
+        stopped = count_of(self._stopped, "drain")
+        cordons = f"{audit.cordons} cordoned, {self._drained} of them drained, {stopped} stopped"
+        refusals = count_of(audit.refusals, "eviction")
+        most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
+        word = "never exceeded, checked at every cordon and every eviction"
+        for label, text in (
+            ("events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"),
+            ("nodes", f"{cordons}; {audit.uncordons} uncordoned"),
+            ("pods", f"{audit.evictions} evicted; PodDisruptionBudgets refused {refusals}"),
+            ("budgets", f"{'EXCEEDED' if audit.violations else word}; {most}"),
+            ("passes", f"{self._passes}: one per minute, and one after each change"),
+        ):
+            self._text(f"{label:<9}{text}", 9)
+        for violation in audit.violations:
+            self._out.print(Text(f"WRONG: {violation}", style="red"))
+        self._heading("What next")
+        for command, does in _NEXT:
+            self._text(in_own_words(f"reconciler {command:<19}{does}"), 4)
+        return 1 if audit.violations else 0
 
     def _pass(self) -> tuple[Plan, tuple[Outcome, ...]]:
         self._woken = None
@@ -356,12 +379,9 @@ class _Demo:
 
     # What is printed.
 
-    def _opening(self, chapter: Chapter) -> Callable[[], None]:
-        def begin() -> None:
-            self._heading(chapter.title)
-            chapter.begin(self._world)
-
-        return begin
+    def _begin(self, chapter: Chapter) -> None:
+        self._heading(chapter.title)
+        chapter.begin(self._world)
 
     def _heading(self, title: str) -> None:
         self._out.print()
@@ -450,34 +470,6 @@ class _Demo:
             self._line(
                 "acts", progress.node, f"drained it in {took}: {count_of(progress.evicted, 'pod')} evicted"
             )
-
-    def _conclude(self, plan: Plan, outcomes: Iterable[Outcome]) -> int:
-        self._heading("The report at midnight")
-        self._out.print()
-        columns = self._out.width if self._out.is_terminal else None
-        self._out.print(Text(as_text(to_report(plan, outcomes, rehearsed=False), columns).rstrip()))
-        self._heading("The day in numbers")
-        audit = self._audit
-        events = ", ".join(f"{count} {kind}" for kind, count in audit.events.items())
-        stopped = count_of(self._stopped, "drain")
-        cordons = f"{audit.cordons} cordoned, {self._drained} of them drained, {stopped} stopped"
-        refusals = count_of(audit.refusals, "eviction")
-        most = f"at most {audit.most_out} out of service at once, {audit.most_out_in_a_zone} in a zone"
-        word = "never exceeded, checked at every cordon and every eviction"
-        for label, text in (
-            ("events", f"{sum(audit.events.values())}: {events}; {audit.cancelled} cancelled"),
-            ("nodes", f"{cordons}; {audit.uncordons} uncordoned"),
-            ("pods", f"{audit.evictions} evicted; PodDisruptionBudgets refused {refusals}"),
-            ("budgets", f"{'EXCEEDED' if audit.violations else word}; {most}"),
-            ("passes", f"{self._passes}: one per minute, and one after each change"),
-        ):
-            self._text(f"{label:<9}{text}", 9)
-        for violation in audit.violations:
-            self._out.print(Text(f"WRONG: {violation}", style="red"))
-        self._heading("What next")
-        for command, does in _NEXT:
-            self._text(in_own_words(f"reconciler {command:<19}{does}"), 4)
-        return 1 if audit.violations else 0
 
 
 _NEXT = (

@@ -35,7 +35,7 @@ from reconciler.model.instructions import PersonHold, instructions_of
 from reconciler.model.keys import keys_of
 from reconciler.model.limits import count_of
 from reconciler.model.node import Node, Wanted
-from reconciler.model.plan import Notice, NoticeType, PodVerdict
+from reconciler.model.plan import Notice, NoticeType
 from reconciler.model.selector import LabelSelector
 from reconciler.model.values import replace
 from reconciler.model.writes import NodeWrite, other_prefixes
@@ -277,7 +277,9 @@ def _rehearse(
         evict = "delete" if asked.options.use_delete else "evict"
         for verdict in seen.verdicts:
             namespace, _, name = verdict.pod.partition("/")
-            action, reasons = _action(verdict, asked.options), list(verdict.reasons)
+            # A pod that the drain waits for leaves without a request of ours.
+            action = evict if verdict.action == Action.WAIT else verdict.action
+            reasons = list(verdict.reasons)
             does = f"not {evict}" if because and action != Action.SKIP else action
             why = f": {'; '.join(reasons)}" if reasons else ""
             lines.append(f"{node.name}: would {does} {verdict.pod}{why}")
@@ -300,13 +302,6 @@ def _rehearse(
         for line in (*lines, "dry run: nothing was written"):
             echo(line)
     return 1 if refused else 0
-
-
-def _action(verdict: PodVerdict, options: DrainOptions) -> str:
-    """Return how a pod leaves the node. A pod that the drain waits for leaves without a request of ours."""
-    if verdict.action == Action.WAIT:
-        return "delete" if options.use_delete else "evict"
-    return verdict.action
 
 
 def _drain(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 import click
@@ -24,7 +25,10 @@ def command(given: CommonOptions) -> int:
     def asked(scene: Scene) -> InstructionPlan:
         scope, prefix, now, who = given.chosen.scope, scene.prefix, scene.now, scene.who
         if not scope:
-            holds = _holds_of_many(scene)
+            holds: tuple[PersonHold, ...] = ()
+            # Whoever may resume nodes need not have access to the ledger.
+            with suppress(Forbidden, Unauthorized, Rejected):
+                holds = Cluster(scene.connection, namespace=scene.target.namespace).ledger().holds
             resumed = partial(instruct.resumed, prefix=prefix, now=now, who=who, fleet=holds)
             return InstructionPlan(resumed, word=Word())
         done, over = _resume_many(scope, scene)
@@ -49,11 +53,3 @@ def _resume_many(scope: str, scene: Scene) -> tuple[str, tuple[PersonHold, ...]]
     over = tuple(hold for hold in ended if hold.word.scope == scope)
     done = (f"resumed: ended the hold {hold.word}" for hold in over)
     return "; ".join((*done, *(hold.words("") for hold in ended if hold.word.scope != scope))), over
-
-
-def _holds_of_many(scene: Scene) -> tuple[PersonHold, ...]:
-    """Return the holds of all nodes and of pools; none if we may not read them."""
-    try:
-        return Cluster(scene.connection, namespace=scene.target.namespace).ledger().holds
-    except (Forbidden, Unauthorized, Rejected):
-        return ()

@@ -273,7 +273,13 @@ class HealthServer:
                 self._send(key.data)
             else:
                 self._serve(key.data)
-        self._hand_out()
+        for asked, status, document, read in self._made.take():
+            for client in list(self._clients.values()):
+                if client.waits_for == asked:
+                    client.waits_for = None
+                    client.read = None if client.only_headers else read
+                    self._selector.register(client.socket, selectors.EVENT_READ, client)
+                    self._begin(client, status, document)
         now = time.monotonic()
         for client in list(self._clients.values()):
             if client.until <= now:
@@ -332,9 +338,18 @@ class HealthServer:
         elif len(query) > LARGEST_QUERY:
             self._begin(client, "414 URI Too Long", _text("the query is too long"))
         elif path in self._made:
-            self._wait_for(client, self._made.asked(path, query))
+            asked = self._made.asked(path, query)
+            client.waits_for = asked
+            client.until = time.monotonic() + ANSWERING
+            # Further bytes of the client are nothing to read, and would wake this thread again and again.
+            self._selector.unregister(client.socket)
+            self._made.want(asked)
         elif path in self._checks:
-            wrong = self._wrong(self._checks[path])
+            try:
+                wrong = self._checks[path]()
+            except Exception as error:  # noqa: BLE001 - a check that fails is an answer, too
+                self._report(error)
+                wrong = f"the check failed: {type(error).__name__}: {error}"
             status = "503 Service Unavailable" if wrong else "200 OK"
             self._begin(client, status, _text(wrong or self._ok))
         else:
@@ -352,23 +367,6 @@ class HealthServer:
             if not (host in self._names or of_cluster or _is_address(host)):
                 return False
         return True
-
-    def _wait_for(self, client: _Client, asked: _Asked) -> None:
-        """Make the document, unless that has begun already for another client."""
-        client.waits_for = asked
-        client.until = time.monotonic() + ANSWERING
-        # Further bytes of the client are nothing to read, and would wake this thread again and again.
-        self._selector.unregister(client.socket)
-        self._made.want(asked)
-
-    def _hand_out(self) -> None:
-        for asked, status, document, read in self._made.take():
-            for client in list(self._clients.values()):
-                if client.waits_for == asked:
-                    client.waits_for = None
-                    client.read = None if client.only_headers else read
-                    self._selector.register(client.socket, selectors.EVENT_READ, client)
-                    self._begin(client, status, document)
 
     def _begin(self, client: _Client, status: str, document: Document) -> None:
         """Begin to send an answer. Most of them fit into the buffer of the socket."""
@@ -400,13 +398,6 @@ class HealthServer:
         self._close(client)
         if client.read is not None:
             client.read()
-
-    def _wrong(self, check: Answer) -> str:
-        try:
-            return check()
-        except Exception as error:  # noqa: BLE001 - a check that fails is an answer, too
-            self._report(error)
-            return f"the check failed: {type(error).__name__}: {error}"
 
     def _close_oldest(self) -> None:
         oldest = next(iter(self._clients.values()), None)

@@ -41,7 +41,9 @@ def to_line(fields: Mapping[str, object]) -> str:
         line = _encoded({key: _safe(value, text, items, 1) for key, value in _first(fields.items(), _TOP)})
         if len(line.encode()) <= LARGEST_LINE:
             return line
-    return _encoded({key: _flat(value) for key, value in _first(fields.items(), _TOP)})
+    # So deep, a list is left out as a whole.
+    deepest = _DEEPEST + 1
+    return _encoded({key: _safe(value, 32, 0, deepest) for key, value in _first(fields.items(), _TOP)})
 
 
 def begin_log(least: Level | None = None) -> None:
@@ -106,10 +108,6 @@ def _safe(value: object, text: int, items: int, depth: int) -> object:
             return [*listed, "…"] if len(value) > items else listed
         case _:
             return _text(_plain(value), text)
-
-
-def _flat(value: object) -> object:
-    return "…" if isinstance(value, Mapping | list | tuple | set | frozenset) else _safe(value, 32, 0, 1)
 
 
 def _text(value: str, limit: int) -> str:

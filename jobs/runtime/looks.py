@@ -97,7 +97,12 @@ def _same(before: object, after: object, moved: timedelta) -> bool:
     if before == after:
         return True
     if isinstance(before, str) and isinstance(after, str):
-        return _same_words(_MOMENT.split(before), _MOMENT.split(after), moved)
+        # Of the parts of a text, every second one is a moment.
+        parts, later = _MOMENT.split(before), _MOMENT.split(after)
+        return parts[::2] == later[::2] and all(
+            moment == now or _moved(moment, now, moved)
+            for moment, now in zip(parts[1::2], later[1::2], strict=True)
+        )
     if isinstance(before, dict) and isinstance(after, dict):
         return before.keys() == after.keys() and all(_same(before[key], after[key], moved) for key in before)
     if isinstance(before, list) and isinstance(after, list):
@@ -105,14 +110,6 @@ def _same(before: object, after: object, moved: timedelta) -> bool:
             _same(one, other, moved) for one, other in zip(before, after, strict=True)
         )
     return False
-
-
-def _same_words(before: list[str], after: list[str], moved: timedelta) -> bool:
-    """Whether two texts say the same, of each of which every second part is a moment."""
-    return before[::2] == after[::2] and all(
-        one == other or _moved(one, other, moved)
-        for one, other in zip(before[1::2], after[1::2], strict=True)
-    )
 
 
 def _moved(before: str, after: str, moved: timedelta) -> bool:
