@@ -215,7 +215,8 @@ def kept(objects: list[Object]) -> set[str]:
     roles = {one["metadata"]["name"] for one in objects if one["kind"] == "Role"}
     bindings = {one["metadata"]["name"] for one in objects if one["kind"] == "RoleBinding"}
     assert roles == bindings
-    return {name.removeprefix("node-maintenance-") for name in roles - {"node-maintenance-reconciler"}}
+    named = {name.removeprefix("node-maintenance-") for name in roles}
+    return {name for name in named if not name.startswith("reconciler")}
 
 
 ALL = {"history", "observed", "pods", "settings"}
