@@ -7,6 +7,7 @@ again, and all are swept again at once: each sweep waits until the lock of the d
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from reconciler.kubernetes.connection import LEDGER
 from reconciler.kubernetes.reconcilers import LOCK
 from tests.real.passes.processes import Programs
-from tests.real.passes.scene import PREFIX, Scene
+from tests.real.passes.scene import Scene
 from tests.support.fakes.proxy import Cut, Proxy
 
 pytestmark = pytest.mark.slow
@@ -26,6 +27,7 @@ Object = dict[str, Any]
 
 SETTINGS = """\
 mode: Enforce
+keys: {{prefix: lane-{lane}.example}}
 nodeSelector: {{test/lane: "{lane}"}}
 budget: {{maxUnavailable: 1, spacing: 1s}}
 uncordon: {{settle: 0s}}
@@ -39,26 +41,30 @@ AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One node with two pods, and the program's settings and lock for it alone."""
+    """One node with two pods, and the program's settings, keys and lock for it alone."""
 
     node: str
     namespace: str
     config: Path
 
+    @property
+    def prefix(self) -> str:
+        return f"{self.namespace}.example"
 
-def make_lane(scene: Scene, folder: Path, number: int) -> Lane:
+
+def make_lane(scene: Scene, folder: Path, number: int, more: str) -> Lane:
     node = scene.node(number, labels={"test/lane": str(number)})
     scene.workload(f"app{number}", node, replicas=2)
     namespace = f"lane-{number}"
     scene.api.create("namespaces", {"metadata": {"name": namespace}})
     config = folder / f"lane-{number}.yaml"
-    config.write_text(SETTINGS.format(lane=number), encoding="utf-8")
+    config.write_text(SETTINGS.format(lane=number) + more, encoding="utf-8")
     return Lane(node, namespace, config)
 
 
-def make_lanes(scene: Scene, folder: Path, numbers: range) -> list[Lane]:
+def make_lanes(scene: Scene, folder: Path, numbers: range, more: str) -> list[Lane]:
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        return list(threads.map(lambda number: make_lane(scene, folder, number), numbers))
+        return list(threads.map(lambda number: make_lane(scene, folder, number, more), numbers))
 
 
 def sweep(programs: Programs, lane: Lane, folder: Path, cut: Cut | None = None) -> list[str]:
@@ -85,11 +91,11 @@ def end_state(scene: Scene, lane: Lane) -> Object:
     node = scene.api.get("nodes", lane.node)
     metadata = node["metadata"]
     ours = {
-        key: MOVED.sub("", TIME.sub("<time>", value))
+        key.removeprefix(f"{lane.prefix}/"): MOVED.sub("", TIME.sub("<time>", value))
         .replace(metadata["uid"], "<uid>")
         .replace(f'"lock":"{lane.namespace}"', '"lock":"<namespace>"')
         for key, value in {**metadata["labels"], **metadata["annotations"]}.items()
-        if key.startswith(PREFIX)
+        if key.startswith(f"{lane.prefix}/")
     }
     lock = scene.api.get("leases", LOCK, lane.namespace)
     # What is kept of moved pods is not here: a process that is killed has not written its last pods.
@@ -140,31 +146,43 @@ def cuts_of(writes: list[str]) -> list[Cut]:
     ]
 
 
-def test_killed_at_any_write_the_next_sweep_ends_in_the_same_state(
-    scene: Scene, programs: Programs, tmp_path: Path
-) -> None:
-    (model,) = make_lanes(scene, tmp_path, range(100, 101))
-    scene.condition_tells(model.node)
-    draining = sweep(programs, model, tmp_path)
+def killed_at_each_write(
+    scene: Scene, programs: Programs, folder: Path, announce: Callable[[Lane], object], more: str = ""
+) -> Object:
+    """Kill the sweeps of a case at each of their writes, and compare; the state while the node is drained.
+
+    `announce` says what the next sweep drains the node of a lane for. All lanes have `more` settings.
+    """
+    (model,) = make_lanes(scene, folder, range(100, 101), more)
+    announce(model)
+    draining = sweep(programs, model, folder)
     drained = end_state(scene, model)
     assert drained["pods"] == 0
     assert drained["unschedulable"] is True
+    assert {"record", "state"} <= drained["ours"].keys()
     print(kinds(draining))
     scene.condition_silent(model.node)
-    undoing = sweep(programs, model, tmp_path)
+    undoing = sweep(programs, model, folder)
     undone = end_state(scene, model)
     assert undone["ours"] == {}
     assert undone["unschedulable"] is False
     print(kinds(undoing))
 
     cuts = cuts_of(draining)
-    lanes = make_lanes(scene, tmp_path, range(len(cuts)))
-    for lane in lanes:
-        scene.condition_tells(lane.node)
-    killed_everywhere(scene, programs, tmp_path, lanes, cuts, drained)
+    lanes = make_lanes(scene, folder, range(len(cuts)), more)
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(announce, lanes))
+    killed_everywhere(scene, programs, folder, lanes, cuts, drained)
 
     cuts = cuts_of(undoing)
     assert 0 < len(cuts) <= len(lanes)
     for lane in lanes:
         scene.condition_silent(lane.node)
-    killed_everywhere(scene, programs, tmp_path, lanes[: len(cuts)], cuts, undone)
+    killed_everywhere(scene, programs, folder, lanes[: len(cuts)], cuts, undone)
+    return drained
+
+
+def test_killed_at_any_write_the_next_sweep_ends_in_the_same_state(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    killed_at_each_write(scene, programs, tmp_path, lambda lane: scene.condition_tells(lane.node))

@@ -11,6 +11,7 @@ import pytest
 from tests.real.passes.accounts import account, once_permitted
 from tests.real.passes.processes import Done, Programs
 from tests.real.passes.scene import PREFIX, Scene
+from tests.real.passes.test_killed import Lane, killed_at_each_write
 from tests.support.fakes.proxy import Cut, Proxy
 
 pytestmark = pytest.mark.slow
@@ -124,6 +125,24 @@ def test_killed_at_any_write_a_start_that_is_asked_for_again_comes_to_the_same(
         starts(name, cut)
         starts(name)
         assert left(name) == expected, str(cut)
+
+
+def test_killed_at_any_write_the_next_sweep_of_a_start_ends_in_the_same_state(
+    scene: Scene, programs: Programs, tmp_path: Path
+) -> None:
+    closed = (
+        'windows: [{name: leap, schedule: "0 3 29 2 *", duration: 1h}]\nevents: {Reboot: {approval: true}}\n'
+    )
+
+    def started(lane: Lane) -> None:
+        scene.condition_tells(lane.node, minutes=300)
+        asked = ("start", lane.node, "--now", "--yes", "--reason", "disk fails")
+        place = ("--config", str(lane.config), "--reconciler-namespace", lane.namespace)
+        done = programs.run(*asked, *place)
+        assert done.code == 0, done.err
+
+    drained = killed_at_each_write(scene, programs, tmp_path, started, closed)
+    assert "disk fails" in drained["ours"]["start"]
 
 
 def test_a_release_takes_a_start_away_and_names_it(scene: Scene, programs: Programs) -> None:
