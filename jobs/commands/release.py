@@ -25,9 +25,9 @@ from jobs.runtime.environment import Target, connected
 from jobs.runtime.output import echo
 from jobs.runtime.process import Ports, ports_made_by, processes
 from reconciler.kubernetes.cluster import Cluster
-from reconciler.kubernetes.ledger import read_holds
+from reconciler.kubernetes.ledger import keep_release, read_holds
 from reconciler.model.errors import ClusterError, NotFound, RecordUnreadable
-from reconciler.model.instructions import Ended, PersonHold
+from reconciler.model.instructions import ALL, Ended, PersonHold, Word
 from reconciler.model.keys import Writer, keys_of
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
@@ -150,6 +150,13 @@ def release(which: _Which, target: Target, *, reset: bool, prefix: str | None, d
         at = ServerClock(connection).now().replace(microsecond=0)
         by = None if which.everything else Ended("released", who, at)
         asked = _ReleaseOptions(prefix, writers, reset, dry_run, which.selector, by)
+        gone = (ours_on(node, prefix) != left_on(node, prefix, writers) for node in nodes.values())
+        if which.everything and not dry_run and any(gone):
+            # No node may keep it. It is written first, so that no pass sees what is gone without it.
+            try:
+                keep_release(connection, target.namespace, Ended("released", who, at, word=Word(scope=ALL)))
+            except ClusterError as error:
+                echo(f"warning: who released all nodes is not kept ({error.because})", err=True)
         results = {name: _release_one(name, nodes.get(name), cluster, clients, asked) for name in chosen}
         objects = list(_objects(clients, asked)) if which.everything else []
         events = EventsByHand(connection)

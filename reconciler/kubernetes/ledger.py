@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeVar
 
@@ -180,8 +181,7 @@ def change_holds(
         before = _holds_in(data)
         after = change(before)
         ended = [ends(hold) for hold in before if hold not in after] if ends is not None else []
-        kept = {ENDED: before_text((*said_before(data.get(ENDED, "")), *ended))} if ended else {}
-        return {HOLDS: fleet_text(after) or None, **kept}
+        return {HOLDS: fleet_text(after) or None, **_with_ended(data, ended)}
 
     try:
         change_data(connection, namespace, changed)
@@ -191,3 +191,16 @@ def change_holds(
         )
         raise NotFound(message, status=404) from error
     return before
+
+
+def keep_release(connection: Connection, namespace: str, release: Ended) -> None:
+    """Keep who has released all nodes, for the next pass; the errors of ClusterError.
+
+    Without the namespace there is no reconciler, and nothing is kept.
+    """
+    with suppress(NotFound):
+        change_data(connection, namespace, lambda data: _with_ended(data, [release]))
+
+
+def _with_ended(data: Data, ended: Sequence[Ended]) -> dict[str, str]:
+    return {ENDED: before_text((*said_before(data.get(ENDED, "")), *ended))} if ended else {}

@@ -516,8 +516,8 @@ class Plan(Struct, frozen=True):
     `sources` is what each source answered, sorted by name. `reconciler` is who acts on the nodes.
     `profiles` counts the nodes of each profile of the settings by their states. `disagreement` is what the
     clocks of the API servers disagree about: then `now` is the time of the slowest one that counts. `holds`
-    are those of people for all nodes, or for a pool, and `ended` is who ended the last of them. `sayings` is
-    all that people say of single nodes, by name; None where that is not known.
+    are those of people for all nodes, or for a pool, and `ended` is who ended the last of them, or released
+    all nodes. `sayings` is all that people say of single nodes, by name; None where that is not known.
     """
 
     now: datetime

@@ -167,13 +167,13 @@ class Ledger(Struct, frozen=True):
 
     `last_start` (UTC) is for spacing. `replaced` are the nodes whose replacements may still be missing.
     `lasted` is how long cases that we ended took from the start of the drain, by the kind of their event.
-    `holds` are those of people for all nodes, or for a pool, and `ended` is who ended the last of these; only
-    people write both. `undone` are the writes of nodes that did not stay. `parts` are the texts of plugins by
-    their keys, read through their `LedgerPart`, and `new_parts` those that a write changes; an empty text
-    removes what was there. `unread` says why the last start can't be read, empty where it can. `ahead` is a
-    last start in the future as it was read: a write replaces it, though a last start never moves back
-    otherwise. `as_of` is when it was read (UTC), if it can't be read now: it has what this process has
-    written since, and not what people have.
+    `holds` are those of people for all nodes, or for a pool, and `ended` is who ended the last of these, or
+    released all nodes; only people write both. `undone` are the writes of nodes that did not stay. `parts`
+    are the texts of plugins by their keys, read through their `LedgerPart`, and `new_parts` those that a
+    write changes; an empty text removes what was there. `unread` says why the
+    last start can't be read, empty where it can. `ahead` is a last start in the future as it was read: a
+    write replaces it, though a last start never moves back otherwise. `as_of` is when it was read (UTC), if
+    it can't be read now: it has what this process has written since, and not what people have.
     """
 
     last_start: datetime | None = None

@@ -164,7 +164,7 @@ def request(
 
         def decided(node: Node) -> NodeWrite | RequestRefused | None:
             if wish is None:
-                return cancelled(node, settings)
+                return cancelled(node, settings, hand.who, now)
             return requested(node, wish, settings, replace=asked.replace)
 
         refusals = [

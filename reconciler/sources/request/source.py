@@ -17,16 +17,21 @@ from msgspec import Struct
 from reconciler.calendar.values import format_duration, parse_ahead
 from reconciler.model import limits
 from reconciler.model.event import REQUEST, Answer, Kind, Reading, Signal, Status
+from reconciler.model.instructions import Word
 from reconciler.model.keys import keys_of
 from reconciler.model.moments import from_text, to_text
 from reconciler.model.node import Node
 from reconciler.model.values import replace as changed
 from reconciler.model.writes import NodeWrite, node_write
+from reconciler.passes.instruct import with_end
 from reconciler.passes.plugin import Source, SourceContext
 from reconciler.settings.schema import Settings
 from reconciler.sources.request.settings import SECTION
 
 SOURCE = REQUEST
+REQUESTED = "requested"
+"""What its author has done."""
+
 KEYS = ("kind", "notBefore", "duration", "id", "reason", "by", "at")
 KINDS = tuple(kind for kind in Kind if kind is not Kind.UNKNOWN)
 """What can be requested."""
@@ -240,17 +245,33 @@ def requested(
     return node_write(node, settings.keys.prefix, annotations={key: request.text})
 
 
-def cancelled(node: Node, settings: Settings) -> NodeWrite | None:
-    """Return the patch that removes the request of the node, None if it has none."""
-    key = keys_of(settings.keys.prefix).request
-    return (
-        node_write(node, settings.keys.prefix, annotations={key: None}) if key in node.annotations else None
-    )
+def cancelled(node: Node, settings: Settings, who: str, now: datetime) -> NodeWrite | None:
+    """Return the patch by which `who` removes the request of the node, None if it has none."""
+    prefix = settings.keys.prefix
+    key = keys_of(prefix).request
+    if key not in node.annotations:
+        return None
+    over = [(REQUESTED, word_of(node.annotations[key]))]
+    kept = with_end(node, prefix, over, "request cancelled", who, now)
+    return node_write(node, prefix, annotations={key: None, **kept})
+
+
+def word_of(text: str) -> Word:
+    """Return who has written the annotation's text, and when. Its reason is what is requested, and why."""
+    try:
+        request = _read(text)
+    except ValueError as error:
+        return Word(problem=limits.text(f"the request can't be read: {error}"))
+    return Word(request.by, request.at, reason=limits.text(", ".join(_wanted(request))))
 
 
 def describe(text: str) -> str:
     """Return in words what the annotation's text requests, and who did; ValueError if it can't be read."""
     request = _read(text)
+    return ", ".join((*_wanted(request), *filter(None, (request.author,))))
+
+
+def _wanted(request: Request) -> list[str]:
     parts = [request.kind.value]
     if request.not_before is not None:
         parts.append(f"not before {to_text(request.not_before)}")
@@ -260,9 +281,7 @@ def describe(text: str) -> str:
         parts.append(f"id {request.id}")
     if request.reason:
         parts.append(f"“{request.reason}”")
-    if request.author:
-        parts.append(request.author)
-    return ", ".join(parts)
+    return parts
 
 
 def removed(node: Node, settings: Settings) -> str:

@@ -129,6 +129,34 @@ def test_a_hold_of_all_nodes_is_a_line_of_the_cluster() -> None:
     assert (edited.did, edited.scope, edited.by) == ("hold ended", "all", "")
 
 
+def test_a_release_of_all_nodes_is_one_line_and_what_it_ends_has_none() -> None:
+    watched = Watched()
+    watched.see(node("a", annotations=hold()), node("b", annotations=hold(NOW + minutes(6))))
+    release = Ended("released", BOB, NOW + minutes(5), word=Word(scope="all"))
+    known = Ledger(ended=(release,))
+    (over,) = watched.see(
+        node("a", annotations=hold()),
+        node("b", annotations=hold(NOW + minutes(6))),
+        at=NOW + minutes(6),
+        ledger=known,
+    )
+    (later,) = watched.see(node("a"), node("b"), at=NOW + minutes(7), ledger=known)
+
+    assert (over.did, over.scope, over.by, over.given, over.node) == ("released", "all", BOB, release.at, "")
+    # What was said after the release ends by somebody else.
+    assert (later.did, later.node, later.by) == ("hold ended", "b", "")
+    # A ledger that was not readable for a moment brings no second line.
+    assert watched.see(node("a"), node("b"), ledger=Ledger()) == ()
+    assert watched.see(node("a"), node("b"), ledger=known) == ()
+
+
+def test_a_pass_that_sees_only_the_release_is_a_new_look() -> None:
+    before = look(node("a"))
+    release = Ended("released", BOB, NOW, word=Word(scope="all"))
+
+    assert not look(node("a"), ledger=Ledger(ended=(release,))).same(before)
+
+
 def test_a_name_that_is_put_before_the_last_end_is_not_verified() -> None:
     said = (
         Ended("resumed", ALICE, NOW, "held", Word(BOB)),

@@ -25,6 +25,8 @@ PERSON = "system:serviceaccount:default:operator"
 RIGHTS = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "patch"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    # The ledger keeps who releases all nodes.
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "patch"]},
 ]
 
 
@@ -74,18 +76,30 @@ def test_what_people_do_is_kept_once_with_the_rights_of_the_manifests(
         with serving(programs, ours) as second:
             second.wait_for(DEED, count=2)
             does("release", drained, "--prefix", PREFIX)
-            second.wait_for(DEED, count=3)
+            does("request", held, "--kind", "Reboot", "--not-before", "30d", "--id", "CHG-7")
+            second.wait_for(DEED, count=4)
+            does("request", held, "--cancel")
+            does("hold", drained)
+            second.wait_for(DEED, count=6)
+            does("release", "--all", "--prefix", PREFIX)
+            second.wait_for(DEED, count=7)
         rows = audit()
         one = audit("--node", held)
 
-    assert len(rows) == 4
-    assert {(row["did"], row["node"], row["by"]) for row in rows} == {
-        ("held", held, PERSON),
-        ("resumed", held, PERSON),
-        ("drained by hand", drained, PERSON),
-        ("released", drained, PERSON),
+    assert len(rows) == 8
+    assert {(row["did"], row["node"], row["scope"], row["by"]) for row in rows} == {
+        ("held", held, None, PERSON),
+        ("held", drained, None, PERSON),
+        ("resumed", held, None, PERSON),
+        ("drained by hand", drained, None, PERSON),
+        ("released", drained, None, PERSON),
+        ("requested", held, None, PERSON),
+        ("request cancelled", held, None, PERSON),
+        ("released", None, "all", PERSON),
     }
-    assert [row["did"] for row in one] == ["held", "resumed"]
+    (why,) = (row["why"] for row in rows if row["did"] == "requested")
+    assert "id CHG-7" in why
+    assert [row["did"] for row in one] == ["held", "resumed", "requested", "request cancelled"]
     for node in (held, drained):
         annotations = scene.api.get("nodes", node)["metadata"].get("annotations", {})
         assert keys_of(PREFIX).said_before not in annotations

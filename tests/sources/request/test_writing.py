@@ -181,9 +181,10 @@ def test_a_cancellation_removes_the_annotation_of_this_prefix_only() -> None:
     other = builders.node(annotations={REQUEST: DRAIN_NOW})
     node = builders.node(annotations={"ours.example.com/request": "broken", REQUEST: DRAIN_NOW})
 
-    write = cancelled(node, settings)
+    write = cancelled(node, settings, "bob", NOW)
 
     assert write is not None
-    assert write.annotations == {"ours.example.com/request": None}
-    assert cancelled(other, settings) is None
+    assert write.annotations.keys() == {"ours.example.com/request", "ours.example.com/said-before"}
+    assert write.annotations["ours.example.com/request"] is None
+    assert cancelled(other, settings, "bob", NOW) is None
     assert f"{PREFIX}/request" == REQUEST
