@@ -15,6 +15,7 @@ from functools import partial
 from reconciler import plugins
 from reconciler.model.errors import ClusterError
 from reconciler.model.explanation import Examination
+from reconciler.model.keys import keys_of
 from reconciler.model.node import Node
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -49,12 +50,13 @@ _FEATURES: Mapping[str, Feature] = plugins.by_name(
 PARTS = Parts(Sources(*_SOURCES.values()), tuple(_FEATURES.values()))
 """Every source and every feature."""
 
-# Two kinds, parts or columns of one name, or one that says nothing to people, are refused before the first
-# pass.
+# Two kinds, parts, columns or keys of one name, or one that says nothing to people, are refused before the
+# first pass.
 hold_kinds()
 action_kinds()
 check_kept_parts()
 columns()
+keys_of().on_nodes  # noqa: B018 - they are found when they are asked for first
 
 AGAIN = 2
 """How often a pass decides again about nodes that others change between its read and its write."""

@@ -255,6 +255,12 @@ def test_no_plugin_has_a_section_that_exists(folder: Path, section: str, key: st
             "reconciler/sources/condition/source.py has another source nodeConditions",
             id="source",
         ),
+        pytest.param(
+            "from reconciler.model.permission_kinds import PermissionKind\nRELIES_ON = 1\n"
+            "PERMISSIONS = (PermissionKind(name='hold', command='a', noun='b', done='c'),)",
+            "reconciler/model/keys.py has another key of nodes node-maintenance.dev/hold",
+            id="permission",
+        ),
     ],
 )
 def test_nothing_starts_with_a_plugin_that_does_not_fit(tmp_path: Path, text: str, why: str) -> None:

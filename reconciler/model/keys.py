@@ -214,23 +214,26 @@ class OwnKeys:
     def on_nodes(self) -> dict[str, NodeKey]:
         """Return what is known of each key that a node can have, by the key.
 
-        `reconciler release` removes by this list, and names the rest.
+        `reconciler release` removes by this list, and names the rest. If two have one key, raises PluginError
+        for a plugin that is installed, else ValueError with both files.
         """
-        of_core = {getattr(self, node_key.attribute): node_key for node_key in NODE_KEYS}
-        of_plugins = [
-            NodeKey(kind.name, Writer.COMMAND, ends=f"reconciler {kind.command} NODE --cancel")
-            for kind in self.permissions.values()
-        ]
         # The agent asks for none, and imports no list of plugins.
         from reconciler import plugins
 
-        of_plugins += [node_key for module in plugins.modules("keys") for node_key in module.KEYS]
-        known = dict(of_core)
-        for node_key in of_plugins:
-            if (key := node_key.below(self.prefix)) in known:
-                raise ValueError(f"a plugin has the key {key}, which exists")
-            known[key] = node_key
-        return known
+        of_core = [(getattr(self, node_key.attribute), node_key) for node_key in NODE_KEYS]
+        of_plugins = [
+            *(
+                (module, NodeKey(kind.name, Writer.COMMAND, ends=f"reconciler {kind.command} NODE --cancel"))
+                for module in plugins.modules("permissions")
+                for kind in module.PERMISSIONS
+            ),
+            *((module, node_key) for module in plugins.modules("keys") for node_key in module.KEYS),
+        ]
+        each = [
+            ("reconciler/model/keys.py", of_core),
+            *((plugins.file_of(module), [(one.below(self.prefix), one)]) for module, one in of_plugins),
+        ]
+        return dict(plugins.by_name("key of nodes", each, lambda pair: pair[0]).values())
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

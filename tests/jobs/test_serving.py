@@ -21,9 +21,10 @@ from jobs.runtime.pass_loop import PassLoop
 from jobs.runtime.process import Observer
 from jobs.runtime.supervised import Ending
 from reconciler.kubernetes.connection import Connection
-from reconciler.model.errors import LockHeld, NoThread, SettingsError, Unreachable
+from reconciler.model.errors import LockHeld, NoThread, ReconcilerError, SettingsError, Unreachable
 from reconciler.model.plan import Plan
 from reconciler.model.values import replace
+from reconciler.plugins import PluginError
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.timer import HandTimer
 from tests.support.handlers import restored
@@ -151,17 +152,24 @@ def test_passes_are_counted_by_what_became_of_them(
     assert counted.good is True
 
 
-def test_a_pass_that_lacks_a_thread_is_no_error_of_the_program(
-    run: Run, script: Script, counted: Counted, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(NoThread("the thread 'x' can't start"), id="a thread"),
+        pytest.param(PluginError("the plugin toy of toy 1.0: it does not fit"), id="a plugin"),
+    ],
+)
+def test_a_pass_that_ends_with_an_error_that_explains_itself_is_logged_without_a_traceback(
+    run: Run, script: Script, counted: Counted, capsys: pytest.CaptureFixture[str], error: ReconcilerError
 ) -> None:
-    script.append(NoThread("the thread 'x' can't start"))
+    script.append(error)
     run()
     wait_for("a good pass", lambda: counted.ends["succeeded"])
 
     assert counted.ends == {"failed": 1, "succeeded": 1}
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (failed,) = [line for line in lines if line["event"] == "pass failed"]
-    assert failed["because"] == "NoThread: the thread 'x' can't start"
+    assert failed["because"] == f"{type(error).__name__}: {error}"
     assert "traceback" not in failed
 
 

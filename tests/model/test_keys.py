@@ -6,13 +6,15 @@ import inspect
 import re
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import jobs
 import reconciler
-from reconciler.model import keys, permission_kinds
-from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
+from reconciler import plugins
+from reconciler.model import keys
+from reconciler.model.keys import DEFAULT_PREFIX, NodeKey, OwnKeys, Writer
 from reconciler.model.permission_kinds import PermissionKind
 
 NAMES = [
@@ -50,9 +52,20 @@ def test_the_command_that_permits_names_the_settings_of_another_prefix() -> None
     assert OwnKeys("cloud.sap").permit("allow", "a") == "reconciler allow a --config FILE"
 
 
-def test_a_permission_of_a_feature_takes_no_key_of_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = PermissionKind(name="hold", command="allow", noun="permit", done="allowed")
-    monkeypatch.setattr(permission_kinds, "permission_kinds", lambda: {"hold": taken})
+@pytest.mark.parametrize(
+    ("stage", "gives"),
+    [
+        ("permissions", [PermissionKind(name="hold", command="allow", noun="permit", done="allowed")]),
+        ("keys", [NodeKey("hold", Writer.PASS)]),
+    ],
+)
+def test_no_plugin_takes_a_key_of_the_core(
+    monkeypatch: pytest.MonkeyPatch, stage: str, gives: list[object]
+) -> None:
+    plugin = ModuleType("toy")
+    setattr(plugin, stage.upper(), gives)
+    monkeypatch.setattr(plugins, "modules", lambda asked: [plugin] if asked == stage else [])
 
-    with pytest.raises(ValueError, match=r"has the key a\.example/hold, which exists"):
+    taken = r"^toy.py: reconciler/model/keys.py has another key of nodes a\.example/hold$"
+    with pytest.raises(ValueError, match=taken):
         OwnKeys("a.example").on_nodes  # noqa: B018 - the list is made when it is read
