@@ -68,9 +68,10 @@ class CheckType(Struct, frozen=True):
     """A type of check: a function of the configuration, if it has one, and the situation.
 
     `ordinarily` is the sentence for an answer that gives no reason. `who`, `by_itself`, `waits` and
-    `by_person` are those of its kind of hold. No profile names a check with one of these: `starts`, each
-    start of a drain asks it; `wait`, it holds a start for what this function returns, see `instructed.py`,
-    and the forecast knows until when; `step`, it holds this step of a case on which the drain has begun.
+    `by_person` are those of its kind of hold. `waived`: a drain that a person begins now does without it, as
+    without each `wait`. No profile names a check with one of these: `starts`, each start of a drain asks it;
+    `wait`, it holds a start for what this function returns, see `instructed.py`, and the forecast knows until
+    when; `step`, it holds this step of a case on which the drain has begun.
     """
 
     name: str
@@ -82,6 +83,7 @@ class CheckType(Struct, frozen=True):
     by_itself: bool = False
     waits: bool = False
     by_person: bool = False
+    waived: bool = False
     starts: bool = False
     wait: Callable[..., Wait | None] | None = None
     step: HeldStep | None = None

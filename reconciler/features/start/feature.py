@@ -13,6 +13,7 @@ from reconciler.passes.decide.one_node import START_CHECKS
 from reconciler.passes.decision import CaseDecision, NodeSigns
 from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.plugin import Feature
+from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.instructed import case_of
 from reconciler.settings.schema import Mode, Settings
 
@@ -49,10 +50,6 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
     return _removed(node.read, prefix) if over or start_of(node.read, prefix) is None else _NONE
 
 
-_OVERRULED = frozenset(("windowOpen", "startPlanned", "notDeferred", "spacingKept", "budgetLeft"))
-"""The checks of a start that a start now passes, beside those with which features wait for a permission."""
-
-
 def _remedies(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Sequence[str]:
     """Return the command that begins the drain now, if nothing else keeps the node from being in time."""
     schedule = decision.schedule
@@ -65,9 +62,8 @@ def _remedies(decision: CaseDecision, node: NodeFacts, context: PassContext) -> 
     asking = [event for event in node.current if may_begin(event)]
     if not asking or all(event.waiver is not None and event.waiver.now for event in asking):
         return ()
-    permitted = {check for event in asking for check in event.kept.of_features}
-    held = START_CHECKS.intersection(hold.code for hold in decision.holds)
-    if held - _OVERRULED - permitted:
+    held = (CHECKS[hold.code].type for hold in decision.holds if hold.code in START_CHECKS)
+    if any(not check.waived and check.wait is None for check in held):
         return ()
     return (f"{context.keys.permit(NAME, node.name)} --now",)
 

@@ -26,6 +26,7 @@ def starting(situation: Situation) -> tuple[JudgedEvent, ...]:
     who=f"{NOBODY} at that moment; or a person: `{{resume}}{{config}}` ends it",
     by_itself=True,
     by_person=True,
+    waived=True,
 )
 def not_deferred(situation: Situation) -> CheckResult:
     """Pass for an event whose drain is not deferred, or whose deadline demands it."""

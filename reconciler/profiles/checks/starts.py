@@ -58,6 +58,7 @@ def starts_allowed(situation: Situation) -> CheckResult:
     waits_for=WaitsFor.PERMISSION,
     who=f"{NOBODY} when a window opens; or {SETTINGS}: `windows`, `notAllowed`, `calendars`",
     by_itself=True,
+    waived=True,
 )
 def window_open(situation: Situation) -> CheckResult:
     """Pass when an event that requires a drain may start it now. Else give what each event waits for."""
@@ -99,6 +100,7 @@ def only_reconciler(situation: Situation) -> CheckResult:
     waits_for=WaitsFor.PERMISSION,
     who=f"{NOBODY} at the planned start; or {SETTINGS}: `start` and `ahead` of the kind",
     by_itself=True,
+    waived=True,
 )
 def start_planned(situation: Situation) -> CheckResult:
     """Pass from the planned start on, and for an exempt event that is due.
@@ -137,6 +139,7 @@ def _later(one: JudgedEvent) -> str:
     who="whoever can bring these nodes back into service; or "
     f"{SETTINGS}: `budget.maxUnavailable`, `perZone`, `perPool`",
     by_itself=True,
+    waived=True,
 )
 def budget_left(situation: Situation) -> CheckResult:
     """Pass when every limit has a free place, the node already holds one, or it needs none."""
@@ -152,6 +155,7 @@ def budget_left(situation: Situation) -> CheckResult:
     waits_for=WaitsFor.TURN,
     who=f"{NOBODY} after the spacing; or {SETTINGS}: `budget.spacing`",
     by_itself=True,
+    waived=True,
 )
 def spacing_kept(situation: Situation) -> CheckResult:
     """Pass when `budget.spacing` has passed since the last start, or an exempt event is due.

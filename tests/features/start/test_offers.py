@@ -19,7 +19,9 @@ from reconciler.model.record import CaseRecord, State
 from reconciler.model.schedule import CaseSchedule
 from reconciler.model.selector import EVERYTHING
 from reconciler.model.values import replace
+from reconciler.passes.decide.one_node import START_CHECKS
 from reconciler.profiles import case as cases
+from reconciler.profiles.checks import CHECKS
 from reconciler.profiles.instructed import case_of
 from reconciler.run import as_if, examine
 from reconciler.settings.schema import Settings
@@ -101,8 +103,9 @@ def scheduled(
         "notAllowed: [{start: 2026-11-20, end: 2026-11-24, absolute: true}]",
         "budget: {maxUnavailable: 0}",
         f"{CLOSED}\nbudget: {{maxUnavailable: 0}}",
+        CLOSED.replace("Never}", "Never, approval: true}"),
     ],
-    ids=["a window", "an absolute freeze", "the budget", "both"],
+    ids=["a window", "an absolute freeze", "the budget", "both", "an approval besides"],
 )
 def test_it_is_offered_where_the_settings_make_the_miss(text: str) -> None:
     found = scheduled(text)
@@ -124,6 +127,20 @@ def test_it_is_offered_where_the_settings_make_the_miss(text: str) -> None:
 )
 def test_it_is_not_offered_where_it_would_not_help(makes: dict[str, object]) -> None:
     assert scheduled(**makes).remedies == ()  # type: ignore[arg-type]
+
+
+HOLDS_ALL_THE_SAME = {
+    *("drainDue", "startsAllowed", "leftToUs", "conditionOnFewNodes", "onlyReconciler", "notHeld"),
+    *("othersFirst", "offerAnswered"),
+}
+
+
+def test_each_check_of_a_start_is_decided_about() -> None:
+    # Either a start now passes it (`waived` of the check, or a wait of a feature), or it is in this list.
+    passes = {name for name in START_CHECKS if CHECKS[name].type.waived or CHECKS[name].type.wait is not None}
+
+    assert {name for name, check in CHECKS.items() if check.type.waived} <= START_CHECKS
+    assert START_CHECKS - passes == HOLDS_ALL_THE_SAME
 
 
 @pytest.mark.parametrize(
