@@ -203,7 +203,6 @@ class Ended(Struct, frozen=True):
     """What a person has ended on a node, and with which words: `done`, such as `resumed`, `by` whom and when.
 
     `did` is what the giver of `word` had done, such as `held`, empty for a release, which ends all there is.
-    `text` is the whole sentence of an earlier version of this program, else empty.
     """
 
     done: str = ""
@@ -211,7 +210,6 @@ class Ended(Struct, frozen=True):
     at: datetime | None = None
     did: str = ""
     word: Word = Word()
-    text: str = ""
 
     @property
     def end(self) -> Word:
@@ -227,9 +225,8 @@ class Ended(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return it in words: `held by alice@host since …: disk swap; resumed by bob@host at …`."""
-        before = limits.text(f"{self.did} {self.word}", _SENTENCE // 2) if self.did else ""
-        sentence = self.text or "; ".join(filter(None, (before, f"{self.done} {self.end.once}")))
-        return limits.text(sentence, _SENTENCE)
+        before = [limits.text(f"{self.did} {self.word}", _SENTENCE // 2)] if self.did else []
+        return limits.text("; ".join((*before, f"{self.done} {self.end.once}")), _SENTENCE)
 
 
 Waives = Callable[[MaintenanceEvent], Waiver | None]
@@ -333,13 +330,11 @@ def said_before(text: str) -> tuple[Ended, ...]:
         found = limits.loads(text)
     except ValueError:
         return ()
-    each = [one for one in found if isinstance(one, str | dict)] if isinstance(found, list) else []
+    each = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     return tuple(map(_ended, each[-_BEFORE:]))
 
 
-def _ended(found: str | dict[str, Any]) -> Ended:
-    if isinstance(found, str):
-        return Ended(text=limits.text(found, _SENTENCE))
+def _ended(found: dict[str, Any]) -> Ended:
     given = found.get("word")
     end = _word(found)
     return Ended(
@@ -358,9 +353,6 @@ def before_text(before: Iterable[Ended]) -> str:
     """
     texts = []
     for one in tuple(before)[-_BEFORE:]:
-        if one.text:
-            texts.append(json.dumps(limits.whole(one.text), ensure_ascii=False))
-            continue
         word = one.word
         given = {
             "who": limits.whole(word.by),

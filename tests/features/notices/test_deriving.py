@@ -475,7 +475,11 @@ def test_an_uncordon_by_hand_is_told_at_once_and_is_no_end() -> None:
             "its drain is stopped: it is held by alice",
         ),
         ("hold", '{"by":"alice"}', "it is held by alice"),
-        ("said-before", '["held by alice; resumed by bob"]', "held by alice; resumed by bob"),
+        (
+            "said-before",
+            '[{"done":"resumed","did":"held","word":{"who":"alice"},"by":"bob"}]',
+            "resumed by bob",
+        ),
     ],
 )
 def test_what_a_person_says_of_a_drain_is_told_once(key: str, text: str, words: str) -> None:
