@@ -28,8 +28,6 @@ from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.grants import Account
 from reconciler.model.node import Wanted
 from reconciler.report.acting import cluster_words
-from reconciler.report.effect import effect_lines, effect_of
-from reconciler.report.values import unseen_lines
 from reconciler.settings.coverage import coverage_of, losses, selects_none
 from reconciler.settings.explain import explain_settings
 from reconciler.settings.grants import grants_as_manifests, grants_of
@@ -176,18 +174,12 @@ def _effect(
     config: SettingsSource, settings: Settings, before: SettingsInUse | str, target: Target
 ) -> Iterator[str]:
     """Yield how many nodes, cases and misses there are with the settings in use, and with those checked."""
-    from jobs.runtime.clock import ServerClock
-    from jobs.runtime.outside import Wiring
-    from reconciler.run import examine
+    from jobs.runtime.outside import compared
 
-    known = [settings] if isinstance(before, str) else [before.settings, settings]
+    known = None if isinstance(before, str) else before.settings
     try:
         with connected(target) as connection:
-            wiring, clock = Wiring(connection, target), ServerClock(connection)
-            # Whether a reconciler runs changes both in the same way, so it is not asked.
-            plans = [
-                examine(wiring.to_read(each), each, clock.now(), with_preview=True).plan for each in known
-            ]
+            comparison = compared(connection, target, known, settings)
     except ClusterError as error:
         echo_folded(f"note: {config}: cases and misses are not compared: {error}", err=True)
         return
@@ -195,9 +187,7 @@ def _effect(
         yield f"With these settings (not compared: {before})"
     else:
         yield in_zone(f"With {before.source}, and then with these settings", settings.time_zone)
-    effects = [effect_of(plan) for plan in plans]
-    lines = effect_lines(effects[0] if len(effects) > 1 else None, effects[-1])
-    yield from (f"  {line}" for line in (*lines, *unseen_lines(plans[-1].unseen)))
+    yield from (f"  {line}" for line in comparison.lines)
 
 
 def _raise_for_calendars(config: SettingsSource, settings: Settings) -> None:

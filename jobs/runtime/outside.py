@@ -22,11 +22,13 @@ from reconciler.kubernetes.scale.beside import ThreadsBeside
 from reconciler.kubernetes.scale.cluster import CachedCluster
 from reconciler.kubernetes.scale.node_store import NodeStore
 from reconciler.model.explanation import Examination
+from reconciler.model.plan import Plan
 from reconciler.model.polling import Listing
 from reconciler.model.ports import Drains, Machines, Notification, Outside, SourceClient, WritableOutside
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.values import replace
 from reconciler.passes.polled import PolledSection, PolledSource
+from reconciler.report.effect import Comparison, effect_of
 from reconciler.run import PARTS, examine
 from reconciler.settings.schema import Mode, Settings
 
@@ -136,6 +138,22 @@ def examined(
     also_pods = also_pods or namespace is not None
     examination = examine(outside, settings, now, with_preview=with_preview or also_pods, also_pods=also_pods)
     return examination if namespace is None else with_own_pods(examination, connection, namespace)
+
+
+def compared(connection: Connection, target: Target, before: Settings | None, after: Settings) -> Comparison:
+    """Return what a pass would do now with each of these settings, `before` None if there are none.
+
+    It writes nothing, and reads once for each. Raises ClusterError.
+    """
+    wiring, clock = Wiring(connection, target), ServerClock(connection)
+
+    def planned(settings: Settings) -> Plan:
+        # Whether a reconciler runs changes both in the same way, so it is not asked.
+        return examine(wiring.to_read(settings), settings, clock.now(), with_preview=True).plan
+
+    earlier = effect_of(planned(before)) if before is not None else None
+    later = planned(after)
+    return Comparison(earlier, effect_of(later), later.unseen)
 
 
 def reconciler_of(connection: Connection, target: Target, settings: Settings | None) -> Reconciler:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from reconciler.model.limits import first_of
 from reconciler.model.plan import Plan
+from reconciler.model.problems import Unseen
 from reconciler.report.standing import Standing, standing
+from reconciler.report.values import unseen_lines
 
 
 class Effect(Struct, frozen=True):
@@ -31,6 +33,40 @@ def effect_of(plan: Plan) -> Effect:
         frozenset(node.node for node in plan.nodes if standing(node) is Standing.WILL_BE_MISSED),
         frozenset(node.node for node in plan.nodes if node.unguarded is not None),
     )
+
+
+class Comparison(Struct, frozen=True):
+    """What settings do in the place of others: `before` is None if there are none to compare with.
+
+    `unseen` is what could not be read for it.
+    """
+
+    before: Effect | None
+    after: Effect
+    unseen: tuple[Unseen, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """A line for each number, and for each thing that could not be read."""
+        return (*effect_lines(self.before, self.after), *unseen_lines(self.unseen))
+
+    @property
+    def values(self) -> Mapping[str, Mapping[str, int | None]]:
+        """The numbers before (None: not known) and after."""
+        before, after = None if self.before is None else _numbers(self.before), _numbers(self.after)
+        return {
+            name: {"before": None if before is None else before[name], "after": number}
+            for name, number in after.items()
+        }
+
+
+def _numbers(effect: Effect) -> dict[str, int]:
+    return {
+        "managed": effect.managed,
+        "cases": len(effect.cases),
+        "misses": len(effect.missed),
+        "unguarded": len(effect.unguarded),
+    }
 
 
 def effect_lines(before: Effect | None, after: Effect) -> Iterator[str]:

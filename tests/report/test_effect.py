@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.report.effect import Effect, effect_lines
+from reconciler.model.problems import Unseen
+from reconciler.report.effect import Comparison, Effect, effect_lines
 
 
 def named(*names: str) -> frozenset[str]:
@@ -31,3 +32,20 @@ def test_without_others_there_are_the_numbers_alone() -> None:
         "cases: 1",
         "misses: 1 (a)",
     ]
+
+
+def test_a_comparison_has_the_numbers_for_programs_and_says_what_could_not_be_seen() -> None:
+    before, after = Effect(5, named("a", "b"), named("a")), Effect(4, named("b"), unguarded=named("a"))
+    hidden = Unseen("the pods", "list pods", "whether drains end is not known")
+
+    known, alone = Comparison(before, after, (hidden,)), Comparison(None, after)
+
+    assert known.values == {
+        "managed": {"before": 5, "after": 4},
+        "cases": {"before": 2, "after": 1},
+        "misses": {"before": 1, "after": 0},
+        "unguarded": {"before": 0, "after": 1},
+    }
+    assert alone.values["cases"] == {"before": None, "after": 1}
+    assert known.lines[0] == "nodes managed: 5 before, 4 after"
+    assert known.lines[-1].startswith("could not see: the pods")

@@ -27,10 +27,11 @@ from reconciler.kubernetes.cluster import Cluster
 from reconciler.kubernetes.config_maps import HeldSettings, read_installed, read_settings
 from reconciler.kubernetes.connection import Connection
 from reconciler.model.content import short_hash
-from reconciler.model.errors import SettingsError
+from reconciler.model.errors import ClusterError, SettingsError
 from reconciler.model.limits import COUNT, count_of
 from reconciler.model.moments import to_text
 from reconciler.model.node import Wanted
+from reconciler.report.effect import Comparison
 from reconciler.report.lines import folded
 from reconciler.report.safe import line as safe_line
 from reconciler.report.safe import lines as safe_lines
@@ -73,7 +74,8 @@ def settings(
     revisions. A present text that no pass has used yet, or that is refused, is compared with the newest one.
 
     `rollback` writes the text of REVISION, or of the one before the present text, into the ConfigMap with the
-    settings. It first shows what changes, and how many nodes will be managed.
+    settings. It first shows what changes: the lines, and how many managed nodes, cases and misses there are
+    before and after.
     """
     most = _TAKES[action]
     if len(numbers) > most:
@@ -141,6 +143,9 @@ def _rollback(
         "changes": list(changed_keys(seen.content or b"", content)),
         "diff": list(lines),
         "managed": None,
+        "cases": None,
+        "misses": None,
+        "unguarded": None,
         "warnings": [],
         "written": False,
     }
@@ -153,16 +158,16 @@ def _rollback(
             )
         echo_document(document, output, partial(_folded, nothing))
         return 0
-    document["managed"], document["warnings"] = _consequences(seen, after, connection, target)
+    comparison, document["warnings"] = _consequences(seen, after, connection, target)
+    document |= comparison.values if comparison is not None else {}
     if held.manager and _WRITES_AGAIN.search(held.manager):
         document["warnings"].append(
             f"{held.manager} wrote these settings, and will write its own text again: change that as well"
         )
     if not for_programs(output):
         echo("".join(f"{line}\n" for line in lines), nl=False)
-        before, then = document["managed"]["before"], document["managed"]["after"]
-        was = "not known" if before is None else str(before)
-        echo_folded(f"nodes managed: {was} before, {then} after")
+        for line in comparison.lines if comparison is not None else ():
+            echo_folded(line)
         for warning in document["warnings"]:
             echo_folded(f"warning: {warning}")
     if not yes:
@@ -194,8 +199,12 @@ def _goal(seen: Seen, numbers: tuple[int, ...]) -> Revision:
 
 def _consequences(
     seen: Seen, after: Settings, connection: Connection, target: Target
-) -> tuple[dict[str, int | None], list[str]]:
-    """Return how many nodes the settings in force manage, and those `after`, and what these guard no more."""
+) -> tuple[Comparison | None, list[str]]:
+    """Return what the settings do in the place of those in force, None if that is not known, and warnings:
+    what they guard no more, and why it is not known.
+    """
+    from jobs.runtime.outside import compared
+
     in_force = seen.content
     if seen.mistakes:
         newest = seen.kept.newest
@@ -207,9 +216,12 @@ def _consequences(
     nodes = [(node.labels, 1) for node in Cluster(connection, namespace=target.namespace).nodes(wanted)]
     covers = coverage_of(after, nodes)
     covered = coverage_of(before, nodes) if before is not None else None
-    lost = selects_none(covers) if covered is None else losses(covered, covers)
-    managed = {"before": covered.managed if covered is not None else None, "after": covers.managed}
-    return managed, [str(each) for each in lost]
+    lost = [str(each) for each in (selects_none(covers) if covered is None else losses(covered, covers))]
+    try:
+        comparison = compared(connection, target, before, after)
+    except ClusterError as error:
+        return None, [*lost, f"cases and misses are not compared: {error.because}"]
+    return comparison, lost
 
 
 class Text(Struct, frozen=True):

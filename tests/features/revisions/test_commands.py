@@ -11,7 +11,9 @@ import pytest
 
 from reconciler.features.revisions.revisions import Kept, to_text
 from tests.features.revisions.cluster import GOOD, Cluster
+from tests.jobs.stub_cluster import NODES
 from tests.support.builders import NOW
+from tests.support.stub import Answer, Asked, status
 
 pytestmark = pytest.mark.heavy
 
@@ -50,3 +52,22 @@ def test_what_others_write_is_one_line_and_steers_no_terminal(
     said = capsys.readouterr().out
     assert "by helm refused: nothing\\x1b[31m" in said
     assert "\nrefused: nothing" not in said
+
+
+def test_where_only_the_nodes_can_be_read_a_rollback_says_so_and_is_done_all_the_same(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists, plain = [], cluster.instead
+
+    def once(asked: Asked) -> Answer | None:
+        if asked.path == NODES:
+            lists.append(asked)
+        return status(401, "Unauthorized", "no") if asked.path == NODES and len(lists) > 1 else plain(asked)
+
+    cluster.instead = once  # type: ignore[method-assign]
+
+    assert cluster.run("settings", "rollback", "--yes", "-o", "json") == 0
+    done = json.loads(capsys.readouterr().out)
+    (warning,) = done["warnings"]
+    assert warning.startswith("cases and misses are not compared: ")
+    assert (done["written"], done["managed"], done["cases"]) == (True, None, None)

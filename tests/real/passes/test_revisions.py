@@ -212,7 +212,7 @@ def policy(scene: Scene) -> str:
 def test_a_rollback_writes_the_text_before_shows_what_it_means_and_is_done_once(
     scene: Scene, programs: Programs
 ) -> None:
-    scene.node()
+    scene.condition_tells(scene.node())
     kept(scene, FIRST, SECOND)
     with account(scene, "operator", RIGHTS) as kubeconfig:
         once_permitted(lambda: asked(programs, kubeconfig=kubeconfig))
@@ -224,11 +224,11 @@ def test_a_rollback_writes_the_text_before_shows_what_it_means_and_is_done_once(
 
     assert (unasked.code, "give --yes" in unasked.err) == (2, True)
     assert (done.code, again.code, text.code) == (0, 0, 0)
-    assert done.document["managed"] == {"before": 0, "after": 1}
+    assert done.document["managed"] == done.document["cases"] == {"before": 0, "after": 1}
     assert (done.document["revision"], done.document["written"]) == (1, True)
     assert "-nodeSelector: {pool: none}" in done.document["diff"]
     assert again.document["written"] is False
-    assert "nodes managed: 1 before, 0 after" in text.out
+    assert "nodes managed: 1 before, 0 after\ncases: 1 before, 0 after\n" in text.out
     assert "warning: nodeSelector: selects none of the 1 node" in text.out
     assert policy(scene) == SECOND
 
