@@ -21,7 +21,7 @@ from jobs.runtime.log_line import lines_dropped
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document, echo_for_programs, for_programs, width
 from jobs.runtime.outside import Wiring, reconciler_of
-from jobs.runtime.process import Observers, Surroundings, options_of_features
+from jobs.runtime.process import Observers, Reported, Surroundings, options_of_features, processes
 from jobs.runtime.settings_source import SettingsSource, settings_from
 from jobs.runtime.supervised import ended_by_signals
 from jobs.runtime.unblocked import unblock
@@ -98,8 +98,9 @@ def sweep(
     """Run a pass and its drains for at most `patience`. Return the exit code.
 
     `strict`: it is 4 while a case is missed or late, and not only when that is found out. In mode Observe,
-    and in a dry run, nothing is written and no lock is taken. `given` are the values of options of features;
-    raises OutputError if one can't be followed.
+    and in a dry run, no lock is taken. A dry run writes nothing, and a pass in mode Observe nothing but what
+    features keep of it. `given` are the values of options of features; raises OutputError if one can't be
+    followed.
     """
     # Its report on standard output is written when the lock is given back.
     unblock(("stderr",), lines_dropped)
@@ -116,6 +117,10 @@ def sweep(
                         settings, lambda: observers.timed(lambda: rehearse(outside, settings, clock.now()))
                     )
                     _print(to_report(plan, rehearsed=True), output)
+                    reported = Reported(plan, settings, connection, target)
+                    for process in processes() if not dry_run else ():
+                        if process.looked is not None:
+                            process.looked(reported, observers)
                     return _exit_code(failed=_broken(plan), struck=_struck(plan, strict=strict))
                 acting = Acting(looking, settings, clock, observers)
                 return _act(acting, clock, patience, Story(strict=strict), output, observers)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines, Line
-from reconciler.model.errors import ClusterError, LockLost, NoThread
+from reconciler.model.errors import ClusterError, Conflict, LockLost, NoThread
 from reconciler.model.moments import shifted
 from reconciler.threads import start
 
@@ -39,19 +39,21 @@ class Keeper(Generic[Line, Item]):
         keep: Callable[[], timedelta],
         fold: Callable[[KeptLines[Line], Sequence[Item], datetime], KeptLines[Line]],
         *,
+        known: KeptLines[Line] | None = None,
         written: Callable[[], None] = lambda: None,
         every: float = EVERY,
     ) -> None:
         """Write there; `now` is the clock (aware), and `keep` how long a line is kept. Nothing runs yet.
 
         `fold` returns what is kept with these items, without lines from before a moment (UTC). It is called
-        again if that could not be written, and `written` once it is.
+        again if that could not be written, and `written` once it is. `known` is what `place` has read; None:
+        that is read before the first write.
         """
         self._place, self._now, self._keep, self._every = place, now, keep, every
         self._fold, self._written = fold, written
         self._changed = threading.Condition()
         self._waiting: deque[Item] = deque(maxlen=WAITING)
-        self._known: KeptLines[Line] | None = None
+        self._known = known
         self._thread: threading.Thread | None = None
         self._due = 0.0
         self._closing = False
@@ -103,17 +105,16 @@ class Keeper(Generic[Line, Item]):
 
     def _write(self, items: Sequence[Item]) -> str:
         """Add these items to what is kept; return why that failed, empty if it did not."""
-        now = self._now()
         try:
-            if self._known is None:
-                self._known = self._read() or KeptLines(now)
-            kept = self._fold(self._known, items, shifted(now, -self._keep()))
-            if kept != self._known:
-                self._place.write(kept)
-            self._known = kept
+            try:
+                self._fold_in(items)
+            except Conflict:
+                # Another process has written it since it was read, such as a replica in mode Observe.
+                self._known = None
+                self._fold_in(items)
             self._written()
         except (ClusterError, LockLost) as error:
-            # Somebody else may have written it, or an answer was lost: it is read again.
+            # An answer may be lost: it is read again.
             self._known = None
             return error.because if isinstance(error, ClusterError) else str(error)
         except Exception as error:
@@ -121,6 +122,15 @@ class Keeper(Generic[Line, Item]):
             log.exception("%s are not kept", self._place.kind.what)
             return type(error).__name__
         return ""
+
+    def _fold_in(self, items: Sequence[Item]) -> None:
+        now = self._now()
+        if self._known is None:
+            self._known = self._read() or KeptLines(now)
+        kept = self._fold(self._known, items, shifted(now, -self._keep()))
+        if kept != self._known:
+            self._place.write(kept)
+        self._known = kept
 
     def _read(self) -> KeptLines[Line] | None:
         try:

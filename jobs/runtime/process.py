@@ -418,7 +418,7 @@ class PassPorts(Struct, frozen=True):
 
 
 class Reported(Struct, frozen=True):
-    """What a report is about."""
+    """What a report is about, or a sweep that only looks."""
 
     plan: Plan
     settings: Settings
@@ -474,6 +474,9 @@ class Process(Struct, frozen=True):
     asked again for other settings only. `machines` returns likewise what makes the client of each
     machine provider. `calendars` reads calendars, those in objects only with a connection.
 
+    `looked` sees a sweep in mode Observe, with all observers together. Nobody has the lock then, so all that
+    it may write are lines that the cluster keeps (`kubernetes/kept_lines.py`); it raises nothing.
+
     `own_pod` returns what writes an Event on our own Pod, with moments in this zone, and whether it was
     written. `by_hand` writes the Events of a person's commands. `findings` returns what is known of what
     would keep nodes from a drain, read at once on a connection, or else in a thread of its own. `forms` are
@@ -488,6 +491,7 @@ class Process(Struct, frozen=True):
     options: Mapping[str, tuple[Option, ...]] = field(default_factory=dict)
     observer: Callable[[Surroundings, Observer], Observer | None] | None = None
     companion: Callable[[Leading], Companion | None] | None = None
+    looked: Callable[[Reported, Observer], None] | None = None
     ports: Callable[[Ports], Callable[[Settings], PassPorts]] | None = None
     machines: Callable[[Ports], Callable[[Settings], Makers]] | None = None
     calendars: Callable[[Connection | None], CalendarReader] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from reconciler.features.observed import NAME
 from reconciler.kubernetes.kept_lines import LineKind
-from reconciler.model.limits import count_of
+from reconciler.model.limits import LATEST, count_of
 from reconciler.model.moments import to_text
 from reconciler.model.values import Name, Written, decoded, encoded
 
@@ -134,10 +134,16 @@ Kept = ObservedCase | Stretch
 
 
 def at(line: Kept) -> datetime:
-    """Return the moment of a line: a case counts from its end, so that one that goes on is kept (UTC)."""
+    """Return the moment of a line (UTC): each counts from its end, so that what goes on is kept."""
     if isinstance(line, Stretch):
-        return line.since
+        return line.until or LATEST
     return line.over or line.struck or line.announced
+
+
+def seen_until(lines: Iterable[Kept], otherwise: datetime) -> datetime:
+    """Return the last moment of which lines tell (UTC); a stretch that goes on tells of its begin alone."""
+    moments = (line.until or line.since if isinstance(line, Stretch) else at(line) for line in lines)
+    return max(moments, default=otherwise)
 
 
 def identity(line: Kept) -> tuple[str, str]:

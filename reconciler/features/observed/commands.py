@@ -55,7 +55,7 @@ def show(asked: Viewed) -> int:
     names = {line.node for line in lines if not isinstance(line, Stretch)}
     node = whole_name(asked.node, names) if asked.node is not None else None
     if kept is None:
-        why = "no pass in mode Observe was made by `serve`, `observed.keep` is 0s"
+        why = "no pass in mode Observe was made by `serve` or `sweep`, `observed.keep` is 0s"
         echo(f"{source} does not exist: {why}, or the reconciler is in another namespace", err=True)
     total = summed_up(
         chosen(lines, since, node),

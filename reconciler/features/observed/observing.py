@@ -13,7 +13,15 @@ from itertools import islice
 from jobs.runtime.line_keeper import Keeper
 from jobs.runtime.process import Observer, Passed
 from reconciler.features.observed import OBSERVED
-from reconciler.features.observed.cases import OBSERVED_CASES, Kept, ObservedCase, Stretch, at, to_fields
+from reconciler.features.observed.cases import (
+    OBSERVED_CASES,
+    Kept,
+    ObservedCase,
+    Stretch,
+    at,
+    seen_until,
+    to_fields,
+)
 from reconciler.features.observed.following import Following
 from reconciler.features.observed.settings import OBSERVED_SECTION
 from reconciler.features.observed.summary import panel, summed_up
@@ -22,6 +30,7 @@ from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
 from reconciler.model.errors import ClusterError, NoThread
 from reconciler.model.findings import KnownFindings
 from reconciler.model.panels import Panel
+from reconciler.model.plan import Plan
 from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 from reconciler.settings.schema import Mode
@@ -47,12 +56,23 @@ class Observing(Observer):
     """
 
     def __init__(
-        self, make: Callable[[], KeptInCluster[Kept]], now: Callable[[], datetime], others: Observer
+        self,
+        place: KeptInCluster[Kept],
+        now: Callable[[], datetime],
+        others: Observer,
+        *,
+        goes_on: bool = True,
     ) -> None:
-        """`make` returns a client of the ConfigMap, `now` is a clock (aware). `others` see what is over."""
-        self._make, self._now, self._others = make, now, others
+        """Keep it in this `place`; `now` is a clock (aware). `others` see what is over.
+
+        `goes_on`: passes follow each other, and none waits for what was kept. Else, the next one is that of
+        another process, which knows nothing but what is kept.
+        """
+        self._place, self._now, self._others, self._goes_on = place, now, others, goes_on
         self._keep = OBSERVED_SECTION.default.keep
         self._keeper: Keeper[Kept, Kept] | None = None
+        self._read: KeptLines[Kept] | None = None
+        """What was read, None if that can't be read."""
         self._found: KeptLines[Kept] | None = None
         """What an earlier process has kept, once that is known."""
         self._due = 0.0
@@ -98,11 +118,14 @@ class Observing(Observer):
             return
         if self._found is None:
             self._look()
+        if self._found is None:
             return
         if self._keeper is None:
-            self._keeper = Keeper(self._make(), self._now, lambda: self._keep, _folded, every=EVERY)
+            self._keeper = Keeper(
+                self._place, self._now, lambda: self._keep, _folded, known=self._read, every=EVERY
+            )
         if self._following is None:
-            self._following = self._begun(self._found, plan.now.replace(microsecond=0))
+            self._following = self._begun(self._found, plan)
         changed, _ = guarded(
             "what would be done is not known", partial(self._following.see, plan, settings), ()
         )
@@ -111,26 +134,42 @@ class Observing(Observer):
             self._say(case)
             if case.over is not None and (before is None or before.over is None):
                 self._others.happened(OBSERVED, to_fields(case))
-        # Starts that move with the clock are kept in memory alone.
-        for case in self._following.open.values():
+        moved = [case for case in self._following.open.values() if case != self._cases.get(case.identity)]
+        if not self._goes_on and (changed or any(map(self._other_pods, moved))):
+            for case in moved:
+                self._say(case)
+        # Starts that move with the clock are kept in memory alone, and in the cluster with other news.
+        for case in moved:
             self._cases[case.identity] = case
         for oldest in tuple(islice(self._cases, max(len(self._cases) - MOST, 0))):
             del self._cases[oldest]
         if self._stretch is not None:
-            first = min(self._found.whole_from, self._stretch.since)
-            self._shown = (*self._stretches, self._stretch, *self._cases.values()), first
+            lines: tuple[Kept, ...] = (*self._stretches, self._stretch, *self._cases.values())
+            self._shown = lines, self._found.whole_from
 
-    def _begun(self, found: KeptLines[Kept], now: datetime) -> Following:
+    def _other_pods(self, case: ObservedCase) -> bool:
+        """Whether there are more or fewer pods on the node than is kept: the platform may start next."""
+        before = self._cases.get(case.identity)
+        return before is None or before.pods != case.pods
+
+    def _begun(self, found: KeptLines[Kept], plan: Plan) -> Following:
         """Go on where an earlier process, or the mode before this one, has ended."""
-        self._found = KeptLines(found.whole_from)
+        now = plan.now.replace(microsecond=0)
+        self._found = KeptLines(found.whole_from if found.lines else min(found.whole_from, now))
         going = None
         for line in found.lines:
             if isinstance(line, ObservedCase):
                 self._cases[line.identity] = line
             elif line.until is None:
-                going = line
+                going = going or line
             else:
                 self._stretches = (*self._stretches, line)
+        # In this mode nobody says in the lock that a pass has ended. `serve` ends the time itself.
+        acted = plan.reconciler.last_pass
+        if going is not None and not self._goes_on and acted is not None and acted > going.since:
+            over = replace(going, until=seen_until(found.lines, going.since))
+            self._say(over)
+            self._stretches, going = (*self._stretches, over), None
         self._stretch = going or Stretch(now)
         if going is None:
             self._say(self._stretch)
@@ -144,17 +183,21 @@ class Observing(Observer):
             self._keeper.add(line)
 
     def _look(self) -> None:
-        """Read in a thread what is kept: no pass waits for it. A later pass looks again."""
+        """Read what is kept, where passes go on in a thread: none waits for it. A later pass looks again."""
+        if not self._goes_on:
+            self._find()
+            return
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + AGAIN
         with suppress(NoThread):
-            start("observed cases", self._read)
+            start("observed cases", self._find)
 
-    def _read(self) -> None:
+    def _find(self) -> None:
         nothing: KeptLines[Kept] = KeptLines(self._now())
         try:
-            self._found = self._make().read() or nothing
+            self._read = self._place.read() or nothing
+            self._found = self._read
         except ValueError:
             # Who writes it says so.
             self._found = nothing
@@ -167,7 +210,8 @@ class Observing(Observer):
 def _folded(kept: KeptLines[Kept], lines: Sequence[Kept], since: datetime) -> KeptLines[Kept]:
     """Return what is kept with these lines; other replicas may have written some of the same cases."""
     if not kept.lines:
-        kept = replace(kept, whole_from=min(kept.whole_from, *map(at, lines)))
+        begins = (line.since if isinstance(line, Stretch) else at(line) for line in lines)
+        kept = replace(kept, whole_from=min(kept.whole_from, *begins))
     before = {case.identity: case.announced for case in kept.lines if isinstance(case, ObservedCase)}
     first = (
         replace(line, announced=min(line.announced, before.get(line.identity, line.announced)))

@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
-from jobs.runtime.process import Observer, Process, Surroundings, Viewed
+from jobs.runtime.process import Observer, Passed, Process, Reported, Surroundings, Viewed
 from reconciler.features.observed import NAME, OBSERVED
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from jobs.runtime.environment import Target
+    from reconciler.kubernetes.connection import Connection
 
 
 def _observer(around: Surroundings, others: Observer) -> Observer | None:
-    connection = around.connection
-    # A sweep has no memory from one pass to the next, and writes nothing in mode Observe.
-    if around.command != "serve" or connection is None:
+    if around.command != "serve" or around.connection is None:
         return None
+    return _observing(around.connection, around.target, around.now, others, goes_on=True)
+
+
+def _looked(reported: Reported, others: Observer) -> None:
+    plan = reported.plan
+    observing = _observing(reported.connection, reported.target, lambda: plan.now, others, goes_on=False)
+    with observing:
+        observing.after(Passed(plan, reported.settings))
+
+
+def _observing(
+    connection: Connection, target: Target, now: Callable[[], datetime], others: Observer, *, goes_on: bool
+) -> Observer:
     from reconciler.features.observed.cases import OBSERVED_CASES
     from reconciler.features.observed.observing import Observing
     from reconciler.kubernetes.kept_lines import KeptInCluster
 
-    make = partial(KeptInCluster, OBSERVED_CASES, connection, around.target.namespace, lambda: None)
-    return Observing(make, around.now, others)
+    # Nobody has the lock in this mode.
+    place = KeptInCluster(OBSERVED_CASES, connection, target.namespace, lambda: None)
+    return Observing(place, now, others, goes_on=goes_on)
 
 
 def _view(asked: Viewed) -> int:
@@ -36,5 +55,9 @@ _OPTION = click.option(
 )
 
 PROCESS = Process(
-    options={"history": (_OPTION,)}, observer=_observer, config_maps=(NAME,), views={OBSERVED: _view}
+    options={"history": (_OPTION,)},
+    observer=_observer,
+    looked=_looked,
+    config_maps=(NAME,),
+    views={OBSERVED: _view},
 )

@@ -15,7 +15,7 @@ class Observed(Section):
 
     keep: Duration = Field(
         default=timedelta(days=30),
-        description="How long `serve` keeps what it would have done in mode Observe (docs/first-weeks.md). "
+        description="How long is kept what would have been done in mode Observe (docs/first-weeks.md). "
         "0s: not at all, and mode Observe writes nothing.",
     )
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from reconciler.features.observed.cases import Fate, Kept, ObservedCase, Stretch, to_fields
+from reconciler.features.observed.cases import Fate, Kept, ObservedCase, Stretch, seen_until, to_fields
 from reconciler.model.limits import count_of, first_of
 from reconciler.model.moments import to_text
 from reconciler.model.panels import Panel, Step
@@ -124,16 +124,20 @@ def summed_up(
     observes: bool = False,
     whole_from: datetime | None = None,
 ) -> Sum:
-    """Return the sum of lines at a moment. `observes`: the mode is Observe now."""
-    times, cases = [], []
+    """Return the sum of lines at a moment. `observes`: the mode is Observe now.
+
+    What goes on in another mode was not ended by the process that observed: only what lines tell is known.
+    """
+    lines, times, cases = tuple(lines), [], []
+    last = at if observes else seen_until(lines, at)
     for line in lines:
         if isinstance(line, ObservedCase):
             cases.append(line)
             continue
-        until = line.until or (at if observes else line.since)
-        times.append((line.since, max(until, line.since)))
+        begin = line.since if whole_from is None else max(line.since, whole_from)
+        times.append((begin, max(line.until or last, begin)))
     cases.sort(key=lambda case: (case.announced, case.node))
-    return Sum(at, source, tuple(cases), _union(times) if times else None, observes, whole_from)
+    return Sum(at, source, tuple(cases), _union(times) or None, observes, whole_from)
 
 
 def _union(times: Iterable[tuple[datetime, datetime]]) -> timedelta:

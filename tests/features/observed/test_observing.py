@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
 from jobs.runtime.process import Observer, Passed
-from reconciler.features.observed.cases import Kept, ObservedCase, Stretch
+from reconciler.features.observed.cases import OBSERVED_CASES, Kept, ObservedCase, Stretch
 from reconciler.features.observed.observing import Observing
-from reconciler.kubernetes.kept_lines import KeptLines
-from reconciler.model.errors import ClusterError, Rejected
+from reconciler.kubernetes.kept_lines import KeptLines, packed, unpacked
+from reconciler.model.errors import ClusterError, Conflict, Rejected, Unreachable
 from reconciler.model.plan import Plan
+from reconciler.model.values import replace
 from reconciler.settings.schema import Settings
-from tests.features.observed.scene import POOL
+from reconciler.simulation.workloads import Workload
+from tests.features.observed.scene import LEDGER, POOL, WEB
 from tests.features.observed.scene import Observing as Scene
-from tests.support.builders import minutes, settings
+from tests.features.observed.test_agreement import TEXTS, Play, all_at_once, one_after_the_other
+from tests.support.builders import DRAIN_NOW, minutes, settings
 from tests.support.controlplane.processes import wait_for
 
 
@@ -28,6 +31,7 @@ class Place:
         self._read = -1
 
     def read(self) -> KeptLines[Kept] | None:
+        self._cluster.reads += 1
         if self._cluster.refuses is not None:
             raise self._cluster.refuses
         self._read = self._cluster.writes
@@ -36,8 +40,9 @@ class Place:
     def write(self, kept: KeptLines[Kept]) -> None:
         if self._cluster.refuses is not None:
             raise self._cluster.refuses
-        assert self._read == self._cluster.writes, "somebody else has written it"
-        self._cluster.kept = kept
+        if self._read != self._cluster.writes:
+            raise Conflict("somebody else has written it")
+        self._cluster.kept = unpacked(OBSERVED_CASES, packed(OBSERVED_CASES, kept))
         self._cluster.writes += 1
         self._read = self._cluster.writes
 
@@ -49,7 +54,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.kept: KeptLines[Kept] | None = None
-        self.writes = 0
+        self.reads = self.writes = 0
         self.refuses: ClusterError | None = None
 
     @property
@@ -76,9 +81,9 @@ class Others(Observer):
 class Process:
     """A process that observes, and one pass after the other."""
 
-    def __init__(self, scene: Scene, cluster: Cluster) -> None:
+    def __init__(self, scene: Scene, cluster: Cluster, *, goes_on: bool = True) -> None:
         self._scene, self.others = scene, Others()
-        self.observing = Observing(lambda: Place(cluster), lambda: scene.world.now, self.others)  # type: ignore[arg-type,return-value]  # a fake
+        self.observing = Observing(Place(cluster), lambda: scene.world.now, self.others, goes_on=goes_on)  # type: ignore[arg-type]  # a fake
 
     def passes(self, for_minutes: int = 0) -> None:
         for _ in range(for_minutes + 1):
@@ -145,7 +150,18 @@ def test_a_next_process_goes_on_and_writes_nothing_while_nothing_changes() -> No
     assert len(cluster.stretches) == 1
 
 
-def test_two_replicas_keep_a_case_once() -> None:
+def test_what_was_kept_is_read_once() -> None:
+    scene, cluster = Scene(), Cluster()
+    process = Process(scene, cluster)
+    process.begins()
+    scene.announces(0, in_minutes=30)
+    process.passes(5)
+    process.ends()
+
+    assert (len(cluster.cases), cluster.reads) == (1, 1)
+
+
+def test_two_replicas_keep_a_case_once(caplog: pytest.LogCaptureFixture) -> None:
     scene, cluster = Scene(), Cluster()
     replicas = [Process(scene, cluster) for _ in range(2)]
     for replica in replicas:
@@ -158,6 +174,7 @@ def test_two_replicas_keep_a_case_once() -> None:
         replica.ends()
 
     assert len(cluster.cases) == 1
+    assert caplog.messages == []
 
 
 def test_another_mode_ends_the_time_in_which_is_observed_and_observe_begins_another() -> None:
@@ -217,3 +234,130 @@ def test_the_page_has_the_sum_and_the_next_step_first_while_the_mode_is_observe(
     assert [row[1:3] for row in panel.rows] == [(POOL.node(0).name, "in time")]
     assert [step.title for step in panel.steps if step.todo] == ["Enforce on one pool"]
     assert process.observing.panels(Passed(scene.passes(), settings()), None) == ()
+
+
+class Sweeps:
+    """Sweeps of a CronJob: each pass is that of a process of its own."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene, self.cluster = scene, Cluster()
+        self.said: list[tuple[str, object, object]] = []
+
+    def passes(self, for_minutes: int = 0) -> None:
+        for _ in range(for_minutes + 1):
+            self.after(self._scene.passes())
+            if for_minutes:
+                self._scene.world.advance(minutes(1))
+
+    def after(self, plan: Plan) -> None:
+        """Sweep; there is one read, and one write at most."""
+        reads, writes = self.cluster.reads, self.cluster.writes
+        sweep = Process(self._scene, self.cluster, goes_on=False)
+        sweep.after(plan, self._scene.settings)
+        sweep.ends()
+        self.said += sweep.others.said
+        assert self.cluster.reads == reads + 1
+        assert self.cluster.writes <= writes + 1
+
+
+@pytest.mark.parametrize("play", [all_at_once, one_after_the_other])
+@pytest.mark.parametrize("text", TEXTS)
+def test_sweeps_keep_what_serve_keeps(play: Play, text: str) -> None:
+    scene = Scene(text, workloads=(WEB, LEDGER))
+    sweeps = Sweeps(scene)
+    play(scene)
+    sweeps.passes(50)
+    # Others move in before the platform starts.
+    scene.world.cluster.add_workload(Workload("shop", "late", replicas=5))
+    sweeps.passes(120)
+
+    kept = {case.node: case for case in sweeps.cluster.cases}
+    assert worded(kept.values()) == worded(scene.cases)
+    assert len(kept) == 3
+    assert all(case.over for case in kept.values())
+    assert sweeps.said == [("observed", case.node, case.fate.value) for case in over(kept)]
+
+
+def test_sweeps_know_a_start_that_another_case_has_moved() -> None:
+    scene = Scene(
+        "windows: [{name: noon, start: '13:00', end: '14:00'}]\nbudget: {maxUnavailable: 2, spacing: 10m}"
+    )
+    sweeps = Sweeps(scene)
+    scene.announces(0, in_minutes=150)
+    sweeps.passes(5)
+    scene.announces(1, in_minutes=100)
+    sweeps.passes(65)
+
+    kept = {case.node: case for case in sweeps.cluster.cases}
+    first, second = kept[POOL.node(1).name].begins, kept[POOL.node(0).name].begins
+    assert worded(kept.values()) == worded(scene.cases)
+    assert first is not None
+    assert second == first + minutes(10)
+
+
+def worded(cases: Iterable[ObservedCase]) -> dict[str, ObservedCase]:
+    """The cases by their nodes; the moments in a reason are those of the last change that was kept."""
+    return {case.node: replace(case, because="" if case.late else case.because) for case in cases}
+
+
+def over(cases: Mapping[str, ObservedCase]) -> list[ObservedCase]:
+    """Those that are over, the first first."""
+    return sorted(cases.values(), key=lambda case: (str(case.over), case.node))
+
+
+def test_a_sweep_writes_nothing_while_starts_only_move_with_the_clock() -> None:
+    scene = Scene("budget: {maxUnavailable: 1}")
+    for instance in (0, 1):
+        scene.world.cluster.annotate(POOL.node(instance).name, "node-maintenance.dev/request", DRAIN_NOW)
+    sweeps = Sweeps(scene)
+    sweeps.passes()
+    writes = sweeps.cluster.writes
+    sweeps.passes(10)
+
+    assert len(sweeps.cluster.cases) == 2
+    assert sweeps.cluster.writes == writes == 1
+
+
+def test_a_sweep_that_can_not_read_what_was_kept_writes_nothing() -> None:
+    scene = Scene()
+    sweeps = Sweeps(scene)
+    scene.announces(0, in_minutes=30)
+    sweeps.passes(2)
+    kept = sweeps.cluster.kept
+    sweeps.cluster.refuses = Unreachable("no answer")
+    sweeps.passes(2)
+    sweeps.cluster.refuses = None
+
+    assert sweeps.cluster.kept == kept
+
+
+def test_a_time_that_goes_on_is_kept_however_old_it_is() -> None:
+    scene = Scene("observed: {keep: 2h}")
+    sweeps = Sweeps(scene)
+    began = scene.world.now
+    sweeps.passes()
+    for instance in range(3):
+        scene.announces(instance, in_minutes=20)
+        sweeps.passes(60)
+
+    assert [(one.since, one.until) for one in sweeps.cluster.stretches] == [(began, None)]
+    assert len(sweeps.cluster.cases) == 2
+
+
+def test_passes_of_another_mode_end_the_time_when_sweeps_have_observed_last() -> None:
+    scene = Scene()
+    sweeps = Sweeps(scene)
+    sweeps.passes()
+    scene.announces(0, in_minutes=10)
+    sweeps.passes(20)
+    (case,) = sweeps.cluster.cases
+    scene.world.advance(minutes(60))
+    acted = scene.world.now
+    scene.world.advance(minutes(60))
+    plan = scene.passes()
+    sweeps.after(replace(plan, reconciler=replace(plan.reconciler, last_pass=acted)))
+    sweeps.passes()
+
+    first, second = sweeps.cluster.stretches
+    assert first.until == case.over
+    assert second == Stretch(plan.now)

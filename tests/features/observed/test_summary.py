@@ -82,6 +82,20 @@ def test_times_in_which_replicas_observe_together_count_once() -> None:
     assert found.lasted == 7 * DAY
 
 
+def test_in_another_mode_it_lasted_at_least_until_what_was_seen_last() -> None:
+    seen = case("a", 3 * 24)
+    assert seen.over is not None
+    found = summed_up((Stretch(NOW - 10 * DAY), seen), NOW, "the ConfigMap")
+    assert found.lasted == seen.over - (NOW - 10 * DAY)
+    assert summed_up((Stretch(NOW - 10 * DAY),), NOW, "the ConfigMap").lasted is None
+
+
+def test_a_time_of_which_the_cases_are_no_longer_kept_does_not_count() -> None:
+    lines = (Stretch(NOW - 60 * DAY, NOW - 40 * DAY), Stretch(NOW - 35 * DAY), case("a"))
+    found = summed_up(lines, NOW, "the ConfigMap", observes=True, whole_from=NOW - 30 * DAY)
+    assert found.sentence.startswith("In 30 days 1 node was announced")
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_people_read_it_at_each_width(width: int) -> None:
     found = observed()
