@@ -475,7 +475,8 @@ class Process(Struct, frozen=True):
     machine provider. `calendars` reads calendars, those in objects only with a connection.
 
     `looked` sees a sweep in mode Observe, with all observers together. Nobody has the lock then, so all that
-    it may write are lines that the cluster keeps (`kubernetes/kept_lines.py`); it raises nothing.
+    it may write are lines that the cluster keeps (`kubernetes/kept_lines.py`); it raises nothing. `panels`
+    returns what a page of a report shows first, as `Observer.panels` does for that of a process.
 
     `own_pod` returns what writes an Event on our own Pod, with moments in this zone, and whether it was
     written. `by_hand` writes the Events of a person's commands. `findings` returns what is known of what
@@ -492,6 +493,7 @@ class Process(Struct, frozen=True):
     observer: Callable[[Surroundings, Observer], Observer | None] | None = None
     companion: Callable[[Leading], Companion | None] | None = None
     looked: Callable[[Reported, Observer], None] | None = None
+    panels: Callable[[Reported, KnownFindings | None], Sequence[Panel]] | None = None
     ports: Callable[[Ports], Callable[[Settings], PassPorts]] | None = None
     machines: Callable[[Ports], Callable[[Settings], Makers]] | None = None
     calendars: Callable[[Connection | None], CalendarReader] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -11,16 +12,18 @@ from jobs.runtime.environment import connected
 from jobs.runtime.event_lines import named_together
 from jobs.runtime.looks import echo_lines
 from jobs.runtime.output import echo, echo_document, print_text
-from jobs.runtime.process import Viewed, first
+from jobs.runtime.process import Reported, Viewed, first
 from jobs.runtime.settings_source import settings_to_show
 from reconciler.features.observed.cases import OBSERVED_CASES, Kept, Stretch
 from reconciler.features.observed.lines import read_files
-from reconciler.features.observed.summary import as_csv, as_text, chosen, summed_up
-from reconciler.features.observed.way import offers, steps
+from reconciler.features.observed.summary import TITLE, as_csv, as_text, chosen, panel, summed_up
+from reconciler.features.observed.way import with_steps
 from reconciler.kubernetes.kept_lines import KeptInCluster
+from reconciler.model.errors import ClusterError
+from reconciler.model.findings import KnownFindings
 from reconciler.model.limits import count_of
 from reconciler.model.moments import shifted
-from reconciler.model.values import replace
+from reconciler.model.panels import Panel
 from reconciler.settings.schema import Mode
 
 BROKEN = 1
@@ -64,7 +67,7 @@ def show(asked: Viewed) -> int:
         observes=settings.mode is Mode.OBSERVE,
         whole_from=kept.whole_from if kept is not None else None,
     )
-    total = replace(total, steps=steps(total, settings, known, simulates=offers("simulate")))
+    total = with_steps(total, settings, known)
     echo_lines(policy.first_lines(asked.output))
     document = policy.named_in(total.document)
     if asked.output == "csv":
@@ -72,3 +75,22 @@ def show(asked: Viewed) -> int:
     else:
         echo_document(document, asked.output, partial(as_text, total, settings.time_zone))
     return policy.exit_code
+
+
+def panels(reported: Reported, findings: KnownFindings | None) -> Sequence[Panel]:
+    """Return the sum of what the cluster keeps, while the mode is Observe, for a page.
+
+    `findings` are known to keep nodes from a drain.
+    """
+    settings = reported.settings
+    if settings.mode is not Mode.OBSERVE:
+        return ()
+    place = KeptInCluster(OBSERVED_CASES, reported.connection, reported.target.namespace)
+    try:
+        kept = place.read_for_person()
+    except ClusterError as error:
+        return (Panel(TITLE, f"It can't be read: {error.because}."),)
+    if kept is None:
+        return ()
+    total = summed_up(kept.lines, reported.plan.now, "", observes=True, whole_from=kept.whole_from)
+    return (panel(with_steps(total, settings, findings)),)

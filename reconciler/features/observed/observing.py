@@ -25,7 +25,7 @@ from reconciler.features.observed.cases import (
 from reconciler.features.observed.following import Following
 from reconciler.features.observed.settings import OBSERVED_SECTION
 from reconciler.features.observed.summary import panel, summed_up
-from reconciler.features.observed.way import offers, steps
+from reconciler.features.observed.way import with_steps
 from reconciler.kubernetes.kept_lines import KeptInCluster, KeptLines
 from reconciler.model.errors import ClusterError, NoThread
 from reconciler.model.findings import KnownFindings
@@ -100,8 +100,7 @@ class Observing(Observer):
             return ()
         lines, whole_from = self._shown
         total = summed_up(lines, passed.plan.now, "", observes=True, whole_from=whole_from)
-        total = replace(total, steps=steps(total, passed.settings, findings, simulates=offers("simulate")))
-        return (panel(total),)
+        return (panel(with_steps(total, passed.settings, findings)),)
 
     def after(self, passed: Passed) -> None:
         """Follow the cases of a pass in mode Observe; after one in another mode, nothing is observed."""

@@ -1,8 +1,8 @@
-"""Follows what would be done in mode Observe, and keeps it."""
+"""Follows what would be done in mode Observe, keeps it, and shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from jobs.runtime.environment import Target
     from reconciler.kubernetes.connection import Connection
+    from reconciler.model.findings import KnownFindings
+    from reconciler.model.panels import Panel
 
 
 def _observer(around: Surroundings, others: Observer) -> Observer | None:
@@ -42,6 +44,12 @@ def _observing(
     return Observing(place, now, others, goes_on=goes_on)
 
 
+def _panels(reported: Reported, findings: KnownFindings | None) -> Sequence[Panel]:
+    from reconciler.features.observed.commands import panels
+
+    return panels(reported, findings)
+
+
 def _view(asked: Viewed) -> int:
     from reconciler.features.observed.commands import show
 
@@ -58,6 +66,7 @@ PROCESS = Process(
     options={"history": (_OPTION,)},
     observer=_observer,
     looked=_looked,
+    panels=_panels,
     config_maps=(NAME,),
     views={OBSERVED: _view},
 )

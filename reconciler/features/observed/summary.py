@@ -21,6 +21,9 @@ from reconciler.report.values import Document, head, keys, plain
 _NAMED = 3
 """Reasons, or budgets, that the sentence names."""
 
+TITLE = "What would have been done, had the mode been Enforce"
+"""The heading on a page."""
+
 WAY = "The way to Enforce"
 """The heading of the steps."""
 
@@ -210,13 +213,13 @@ def panel(total: Sum) -> Panel:
     rows = total.cases[::-1][:_ON_PAGE]
     hidden = len(total.cases) - len(rows)
     return Panel(
-        "What would have been done, had the mode been Enforce",
+        TITLE,
         f"{total.sentence}.",
         f"{total.met}." if total.met else "",
         WAY,
         total.steps,
         f"Each case: {len(total.cases)}",
-        ("Announced", "Node", "Would be", "Would have been", "The platform", "Why"),
+        ("Announced", "Node", "Outcome", "Would have been", "The platform", "Why"),
         tuple(
             (to_text(case.announced), case.node, case.fate.value, case.would, case.happened, case.why)
             for case in rows

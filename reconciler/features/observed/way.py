@@ -12,6 +12,7 @@ from reconciler.features.observed.summary import Sum
 from reconciler.model.findings import KnownFindings, Severity
 from reconciler.model.panels import Step
 from reconciler.model.permission_kinds import permission_kinds
+from reconciler.model.values import replace
 from reconciler.settings.schema import Mode, Settings
 
 
@@ -102,6 +103,7 @@ def _permission(settings: Settings) -> Step | None:
     )
 
 
-def offers(command: str) -> bool:
-    """Return whether a feature brings this command."""
-    return any(command in getattr(face, "COMMANDS", {}) for face in plugins.faces())
+def with_steps(total: Sum, settings: Settings, readiness: KnownFindings | None) -> Sum:
+    """Return the sum with the steps from these settings on; `readiness` as in `steps`."""
+    simulates = any("simulate" in getattr(face, "COMMANDS", {}) for face in plugins.faces())
+    return replace(total, steps=steps(total, settings, readiness, simulates=simulates))

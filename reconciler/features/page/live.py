@@ -69,10 +69,10 @@ def page_facts(
     trouble: tuple[str, ...] = (),
     readiness: KnownFindings | None = None,
     *,
-    panels: Sequence[Panel] = (),
+    panels: Callable[[], Sequence[Panel]] = tuple,
     served: bool = False,
 ) -> PageFacts:
-    """Return what the page of a pass is made of."""
+    """Return what the page of a pass is made of; `panels` returns what other features show first."""
     from reconciler.features.page.facts import PageFacts
     from reconciler.model.findings import KnownFindings
     from reconciler.model.problems import guarded
@@ -82,6 +82,7 @@ def page_facts(
     plan = passed.plan
     settings = passed.settings.with_calendars(plan.settings.calendars)
     keys = settings.keys.names
+    shown, faults = guarded("what other features show first can't be shown", panels, ())
     return PageFacts(
         plan,
         passed.rehearsed,
@@ -93,10 +94,10 @@ def page_facts(
         },
         history,
         explain_settings(settings),
-        trouble,
+        (*trouble, *faults),
         readiness or KnownFindings(),
         served,
-        tuple(panels),
+        tuple(shown),
     )
 
 
@@ -252,13 +253,11 @@ class LivePage(Observer):
     ) -> PageFacts:
         """Return what each page of a pass is made of, whatever its filter is."""
         from reconciler.features.page.facts import History
-        from reconciler.model.problems import guarded
 
         history = History(self._since, self._ended, self._read_from)
         others = self._others or Observer()
-        what = "what other features show first can't be shown"
-        panels, faults = guarded(what, partial(others.panels, passed, readiness), ())
-        troubles = (*((trouble,) if trouble else ()), *faults)
+        panels = partial(others.panels, passed, readiness)
+        troubles = (trouble,) if trouble else ()
         return page_facts(passed, history, troubles, readiness, panels=panels, served=served)
 
 

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from jobs.runtime.output import check_output
-from jobs.runtime.process import Observer, Passed, Process, Reported, ReportForm, Surroundings, first
+from jobs.runtime.process import (
+    Observer,
+    Passed,
+    Process,
+    Reported,
+    ReportForm,
+    Surroundings,
+    first,
+    processes,
+)
+
+if TYPE_CHECKING:
+    from reconciler.model.panels import Panel
 
 _OPTION = click.option(
     "--page",
@@ -37,7 +50,13 @@ def _html(reported: Reported) -> str:
 
     readiness = first("findings")
     known = readiness(reported.target, reported.connection)(reported.settings) if readiness else None
-    return as_html(page_facts(Passed(reported.plan, reported.settings), History(), readiness=known))
+
+    def panels() -> list[Panel]:
+        made = (process.panels(reported, known) for process in processes() if process.panels)
+        return [panel for each in made for panel in each]
+
+    passed = Passed(reported.plan, reported.settings)
+    return as_html(page_facts(passed, History(), readiness=known, panels=panels))
 
 
 _FORMS = {"html": ReportForm(_html, "text/html; charset=utf-8")}
