@@ -80,66 +80,63 @@ def parse_ical(text: str, zone: tzinfo, *, zone_given: bool = False) -> Calendar
     one, and to every file with `zone_given`. Raises CalendarMistake with the line.
     """
     calendars = read_components(text, _WANTED, _SHOWN)
-    found: list[_Read] = []
+    read: list[_Read] = []
     for calendar in calendars:
         if calendar.name != "VCALENDAR":
             raise CalendarMistake(NO_CALENDAR, calendar.line)
-        own = next((iana_zone(one.value) for one in calendar.all("X-WR-TIMEZONE")), None)
+        own = next((iana_zone(given.value) for given in calendar.all("X-WR-TIMEZONE")), None)
         zones = _Zones(zones_of(calendar), zone if zone_given or own is None else own)
         for component in calendar.components:
             if component.name == "VEVENT":
-                if len(found) == MOST_EVENTS:
+                if len(read) == MOST_EVENTS:
                     raise CalendarMistake(f"the calendar has more than {MOST_EVENTS} events", component.line)
-                found.append(_event(component, zones))
+                read.append(_event(component, zones))
             elif component.name in ("VFREEBUSY", "VAVAILABILITY"):
                 message = f"{component.name} is not read; write its times as events (VEVENT)"
                 raise CalendarMistake(message, component.line)
     if not calendars:
         raise CalendarMistake("is empty, and not an iCalendar file", 1)
-    _check_repeating(found)
-    return CalendarTimes(tuple(_put_together(found)))
 
-
-def _check_repeating(found: list[_Read]) -> None:
-    repeating = [one for one in found if one.event.rules]
+    repeating = [each for each in read if each.event.rules]
     if len(repeating) > MOST_REPEATING:
         line = repeating[MOST_REPEATING].line
         raise CalendarMistake(f"the calendar has more than {MOST_REPEATING} events that repeat", line)
-    counted = [one for one in repeating if any(rule.count is not None for rule in one.event.rules)]
+    counted = [each for each in repeating if any(rule.count is not None for rule in each.event.rules)]
     if len(counted) > MOST_COUNTED:
         message = f"the calendar has more than {MOST_COUNTED} events with COUNT; write UNTIL"
         raise CalendarMistake(message, counted[MOST_COUNTED].line)
     starts = 0
-    for one in repeating:
-        starts += sum(rule.starts_a_day for rule in one.event.rules)
+    for each in repeating:
+        starts += sum(rule.starts_a_day for rule in each.event.rules)
         if starts > MOST_STARTS:
             message = f"the events of the calendar start more than {MOST_STARTS} times on one day"
-            raise CalendarMistake(message, one.line)
+            raise CalendarMistake(message, each.line)
+    return CalendarTimes(tuple(_that_take_place(read)))
 
 
-def _put_together(found: list[_Read]) -> Iterator[Event]:
+def _that_take_place(read: list[_Read]) -> Iterator[Event]:
     """Yield the events that take place; an instance that was moved or cancelled is taken out of its event."""
     newest: dict[tuple[str, object], int] = {}
-    for one in found:
-        key = (one.uid, one.replaces)
-        newest[key] = max(newest.get(key, 0), one.sequence)
+    for each in read:
+        key = (each.uid, each.replaces)
+        newest[key] = max(newest.get(key, 0), each.sequence)
     # Programs that send changes write an event again with a higher number.
-    current = [one for one in found if not one.uid or one.sequence == newest[one.uid, one.replaces]]
+    current = [each for each in read if not each.uid or each.sequence == newest[each.uid, each.replaces]]
     moved: dict[str, list[datetime | date]] = {}
-    for one in current:
-        if one.replaces is not None:
-            moved.setdefault(one.uid, []).append(one.replaces)
-    for one in current:
-        if one.cancelled:
+    for each in current:
+        if each.replaces is not None:
+            moved.setdefault(each.uid, []).append(each.replaces)
+    for each in current:
+        if each.cancelled:
             continue
-        gone = moved.get(one.uid, []) if one.replaces is None else []
+        gone = moved.get(each.uid, []) if each.replaces is None else []
         if not gone:
-            yield one.event
+            yield each.event
             continue
-        moments = {each for each in gone if isinstance(each, datetime)}
-        days = {each for each in gone if not isinstance(each, datetime)}
+        moments = {start for start in gone if isinstance(start, datetime)}
+        days = {start for start in gone if not isinstance(start, datetime)}
         yield replace(
-            one.event, without=one.event.without | moments, without_days=one.event.without_days | days
+            each.event, without=each.event.without | moments, without_days=each.event.without_days | days
         )
 
 
@@ -153,13 +150,37 @@ def _event(component: Component, zones: _Zones) -> _Read:
     all_day = is_date(begin)
     start, zone = _wall(begin, zones)
     length = _length(component, start, zone, zones, all_day=all_day)
-    without, without_days = _excluded(component, zones)
+
+    without: set[datetime] = set()
+    without_days: set[date] = set()
+    for excluded in component.all("EXDATE"):
+        for given in _each(excluded):
+            wall, of_given = _wall(given, zones)
+            if is_date(given):
+                without_days.add(wall.date())
+            else:
+                without.add(to_utc(wall, of_given))
+
+    rules = tuple(parse_rule(rule) for rule in component.all("RRULE"))
+    more: list[Run] = []
+    for further in component.all("RDATE"):
+        for given in _each(further):
+            first, slash, second = given.value.partition("/")
+            wall, of_given = _wall(replace(given, value=first), zones)
+            if not slash:
+                end = length.end(wall, of_given)
+            elif second.strip().upper().startswith(("P", "+")):
+                end = parse_length_text(second.strip(), given.line).end(wall, of_given)
+            else:
+                end = to_utc(*_wall(replace(given, value=second), zones))
+            more.append(Run(to_utc(wall, of_given), end))
+
     event = Event(
         start,
         zone,
         length,
-        tuple(parse_rule(rule) for rule in component.all("RRULE")),
-        tuple(_further(component, length, zones)),
+        rules,
+        tuple(more),
         frozenset(without),
         frozenset(without_days),
         _summary(component),
@@ -170,14 +191,21 @@ def _event(component: Component, zones: _Zones) -> _Read:
         raise CalendarMistake("an event that repeats lasts longer than a year", component.line)
     uid, status = component.one("UID"), component.one("STATUS")
     cancelled = status is not None and status.value.strip().upper() == "CANCELLED"
-    return _Read(
-        event,
-        uid.value.strip() if uid else "",
-        _sequence(component),
-        cancelled,
-        _replaces(component, zones, all_day=all_day),
-        component.line,
-    )
+    sequence, number = component.one("SEQUENCE"), "0"
+    if sequence is not None:
+        number = sequence.value.strip()
+        if not number.isdecimal() or len(number) > 12:
+            raise CalendarMistake(f"SEQUENCE:{number[:40]} is not a whole number", sequence.line)
+    recurrence, replaces = component.one("RECURRENCE-ID"), None
+    if recurrence is not None:
+        if recurrence.parameters.get("RANGE"):
+            message = (
+                "RECURRENCE-ID with RANGE is not supported; end the event with UNTIL, and add a second one"
+            )
+            raise CalendarMistake(message, recurrence.line)
+        wall, of_given = _wall(recurrence, zones)
+        replaces = wall.date() if is_date(recurrence) else to_utc(wall, of_given)
+    return _Read(event, uid.value.strip() if uid else "", int(number), cancelled, replaces, component.line)
 
 
 def _summary(component: Component) -> str:
@@ -185,19 +213,9 @@ def _summary(component: Component) -> str:
     given = next(iter(component.all("SUMMARY")), None)
     if given is None:
         return ""
-    plain = _ESCAPED.sub(lambda one: " " if one[1] in "nN" else one[1], given.value)
+    plain = _ESCAPED.sub(lambda escaped: " " if escaped[1] in "nN" else escaped[1], given.value)
     line = " ".join(plain.split())
     return limits.text("".join(each if each.isprintable() else "\ufffd" for each in line), _LONGEST_SUMMARY)
-
-
-def _sequence(component: Component) -> int:
-    given = component.one("SEQUENCE")
-    if given is None:
-        return 0
-    text = given.value.strip()
-    if not text.isdecimal() or len(text) > 12:
-        raise CalendarMistake(f"SEQUENCE:{text[:40]} is not a whole number", given.line)
-    return int(text)
 
 
 def _wall(given: Property, zones: _Zones) -> tuple[datetime, tzinfo]:
@@ -232,51 +250,12 @@ def _length(component: Component, start: datetime, zone: tzinfo, zones: _Zones, 
     return length
 
 
-def _excluded(component: Component, zones: _Zones) -> tuple[set[datetime], set[date]]:
-    moments: set[datetime] = set()
-    days: set[date] = set()
-    for given in component.all("EXDATE"):
-        for one in _each(given):
-            wall, zone = _wall(one, zones)
-            if is_date(one):
-                days.add(wall.date())
-            else:
-                moments.add(to_utc(wall, zone))
-    return moments, days
-
-
-def _further(component: Component, length: Length, zones: _Zones) -> Iterator[Run]:
-    for given in component.all("RDATE"):
-        for one in _each(given):
-            first, slash, second = one.value.partition("/")
-            wall, zone = _wall(replace(one, value=first), zones)
-            start = to_utc(wall, zone)
-            if not slash:
-                yield Run(start, length.end(wall, zone))
-            elif second.strip().upper().startswith(("P", "+")):
-                yield Run(start, parse_length_text(second.strip(), one.line).end(wall, zone))
-            else:
-                last, of_end = _wall(replace(one, value=second), zones)
-                yield Run(start, to_utc(last, of_end))
-
-
 def _each(given: Property) -> list[Property]:
     """Return the values of a list, each as a property of its own."""
     values = [value.strip() for value in given.value.split(",")]
     if len(values) > _MOST_DATES:
         raise CalendarMistake(f"{given.name} has more than {_MOST_DATES} dates", given.line)
     return [replace(given, value=value) for value in values if value]
-
-
-def _replaces(component: Component, zones: _Zones, *, all_day: bool) -> datetime | date | None:
-    given = component.one("RECURRENCE-ID")
-    if given is None:
-        return None
-    if given.parameters.get("RANGE"):
-        message = "RECURRENCE-ID with RANGE is not supported; end the event with UNTIL, and add a second one"
-        raise CalendarMistake(message, given.line)
-    wall, zone = _wall(given, zones)
-    return wall.date() if is_date(given) else to_utc(wall, zone)
 
 
 _FROM, _TO = datetime(2000, 1, 1), datetime(2060, 1, 1)  # noqa: DTZ001 - times on the wall clock

@@ -39,7 +39,16 @@ def parse_calendar(text: str, place: CalendarPlace) -> CalendarTimes:
         # Of two keys with one name, another program may take the other one.
         json.loads(text, object_pairs_hook=_named_once)
     else:
-        value = _yaml(text)
+        document = read_yaml(text)
+        if document.mistakes:
+            (line, _), mistake = document.mistakes[0]
+            raise ValueError(f"line {line}: {mistake.message}")
+        value = document.value
+        if not isinstance(value, dict | list):
+            raise ValueError(
+                "is not a calendar; use iCalendar (BEGIN:VCALENDAR), a maintenance configuration of AKS, or "
+                "a list of freezes with start and end"
+            )
     if place.aks or is_aks(value):
         return parse_aks(value)
     return parse_freezes(value, place.zone)
@@ -58,19 +67,6 @@ def _named_once(pairs: list[tuple[str, object]]) -> None:
         if name in seen:
             raise ValueError(f"{name}: is there twice in one object; keep one of them")
         seen.add(name)
-
-
-def _yaml(text: str) -> object:
-    document = read_yaml(text)
-    if document.mistakes:
-        (line, _), mistake = document.mistakes[0]
-        raise ValueError(f"line {line}: {mistake.message}")
-    if not isinstance(document.value, dict | list):
-        raise ValueError(
-            "is not a calendar; use iCalendar (BEGIN:VCALENDAR), a maintenance configuration of AKS, or a "
-            "list of freezes with start and end"
-        )
-    return document.value
 
 
 MOST_FREEZES = 2000

@@ -99,7 +99,11 @@ class Calendars:
         if place.problem:
             raise ValueError(place.problem)
         if place.holder is Holder.FILE:
-            return _text(_file(place.path)), ""
+            # A pipe would wait for its writer.
+            if not stat.S_ISREG(os.stat(place.path).st_mode):
+                raise ValueError(f"{place.path} is not a regular file")
+            with open(place.path, "rb") as file:
+                return _text(_limited(file.read(CALENDAR + 1))), ""
         if self._connection is None:
             raise ValueError(f"{place} is not read by this command")
         kind = "configmaps" if place.holder is Holder.CONFIG_MAP else "secrets"
@@ -117,14 +121,6 @@ class Calendars:
         request = Request("GET", path, accept=accept, total=_PATIENCE)
         answer = patiently(lambda: connection.send(request), patience=_PATIENCE, sleep=connection.sleep)
         return decode(_ConfigObject, answer)
-
-
-def _file(path: str) -> bytes:
-    # A pipe would wait for its writer.
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ValueError(f"{path} is not a regular file")
-    with open(path, "rb") as file:
-        return _limited(file.read(CALENDAR + 1))
 
 
 def _value(held: _ConfigObject, place: CalendarPlace) -> bytes:

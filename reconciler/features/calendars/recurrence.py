@@ -65,7 +65,24 @@ class Rule(Struct, frozen=True):
 
         `start` is the DTSTART. No start is before it. A rule with a count is gone through from its start on.
         """
-        rule = self._with_parts_of(start)
+        # What says on which days or at which time it starts is taken from the DTSTART if the rule has none.
+        months, month_days, days = self.months, self.month_days, self.days
+        if not (self.weeks or self.year_days or month_days or days):
+            if self.frequency is Frequency.YEARLY:
+                months, month_days = months or (start.month,), (start.day,)
+            elif self.frequency is Frequency.MONTHLY:
+                month_days = (start.day,)
+            elif self.frequency is Frequency.WEEKLY:
+                days = ((start.weekday(), 0),)
+        rule = replace(
+            self,
+            months=months,
+            month_days=month_days,
+            days=days,
+            hours=self.hours or (start.hour,),
+            minutes=self.minutes or (start.minute,),
+            seconds=self.seconds or (start.second,),
+        )
         begin = start if self.count is not None else max(start, edge)
         for number, wall in enumerate(rule._each(start, begin, last)):
             if (self.count is not None and number >= self.count) or self.is_over(wall, zone):
@@ -79,26 +96,6 @@ class Rule(Struct, frozen=True):
             return False
         return self.until < (wall if self.until.tzinfo is None else to_utc(wall, zone))
 
-    def _with_parts_of(self, start: datetime) -> Rule:
-        """Return the rule with the parts that it takes from its DTSTART."""
-        months, month_days, days = self.months, self.month_days, self.days
-        if not (self.weeks or self.year_days or month_days or days):
-            if self.frequency is Frequency.YEARLY:
-                months, month_days = months or (start.month,), (start.day,)
-            elif self.frequency is Frequency.MONTHLY:
-                month_days = (start.day,)
-            elif self.frequency is Frequency.WEEKLY:
-                days = ((start.weekday(), 0),)
-        return replace(
-            self,
-            months=months,
-            month_days=month_days,
-            days=days,
-            hours=self.hours or (start.hour,),
-            minutes=self.minutes or (start.minute,),
-            seconds=self.seconds or (start.second,),
-        )
-
     def _each(self, start: datetime, edge: datetime, last: datetime) -> Iterator[datetime]:
         """Yield each start of the periods from that of `edge` on, but none before `start` or after `last`."""
         times = [time(*parts) for parts in product(self.hours, self.minutes, self.seconds)]
@@ -107,11 +104,11 @@ class Rule(Struct, frozen=True):
                 return
             # A position counts from the ends of the period, so the period is needed as a whole.
             days = [first] if self.frequency is Frequency.DAILY else self._days(first, end)
-            found = [datetime.combine(day, one) for day in days if self._chooses(day) for one in times]
+            walls = [datetime.combine(day, clock) for day in days if self._chooses(day) for clock in times]
             if self.positions:
-                chosen = {at - 1 if at > 0 else len(found) + at for at in self.positions}
-                found = [found[at] for at in sorted(chosen) if 0 <= at < len(found)]
-            for wall in found:
+                chosen = {at - 1 if at > 0 else len(walls) + at for at in self.positions}
+                walls = [walls[at] for at in sorted(chosen) if 0 <= at < len(walls)]
+            for wall in walls:
                 if last < wall:
                     return
                 if start <= wall:

@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -52,7 +53,12 @@ class VCenterSession:
         address = urlsplit(server.url)
         tls = address.scheme == "https"
         self._host, self._port = address.hostname or "", address.port or (443 if tls else 80)
-        self._tls = _tls_of(server) if tls else None
+        self._tls: ssl.SSLContext | None = None
+        if tls:
+            self._tls = ssl.create_default_context(cafile=server.ca_file)
+            if server.insecure:
+                self._tls.check_hostname = False
+                self._tls.verify_mode = ssl.CERT_NONE
         self._stub: Any = None
         self._content: Any = None
 
@@ -165,14 +171,6 @@ class _TlsConnection(_Connection, HTTPSConnection):
     """The same with TLS."""
 
 
-def _tls_of(server: VCenter) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=server.ca_file)
-    if server.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
 def resolved(secret: Secret) -> str:
     """Return the text with the values of its references; CloudError if one leads nowhere."""
     try:
@@ -248,8 +246,8 @@ class VCenterClient:
                     done.append(Listing(zone, problem=problem, asked=False))
                     continue
                 answers[server.url] = self._query(server, left)
-            found, seen, problem = answers[server.url]
-            done.append(Listing(zone, tuple(sorted(found.items(), key=_by_name)), seen, problem))
+            hosts, seen, problem = answers[server.url]
+            done.append(Listing(zone, tuple(sorted(hosts.items(), key=itemgetter(0))), seen, problem))
         return tuple(done)
 
     def server_of(self, zone: str) -> VCenter | None:
@@ -277,15 +275,25 @@ class VCenterClient:
 
     def _hosts(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str]]:
         with VCenterSession(server, left) as content:
-            found = {}
+            from pyVmomi import vim, vmodl
+
+            # The hosts and their tasks: a filter that names a task which is just gone fails as a whole.
+            query = vmodl.query.PropertyCollector
+            tasks = query.TraversalSpec(name="tasks", type=vim.HostSystem, path="recentTask", skip=False)
+            wanted = [
+                query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES)),
+                query.PropertySpec(type=vim.Task, pathSet=list(_TASK_PROPERTIES)),
+            ]
+            view = content.viewManager.CreateContainerView(content.rootFolder, [vim.HostSystem], True)
+            hosts = {}
             entering = set()
-            for each in properties(content, _of_hosts(_view(content))):
+            for each in properties(content, through(view, wanted, [tasks])):
                 if "info.state" not in each:
-                    found[_name(each.get("name"))] = each
+                    hosts[limits.text(str(each.get("name") or ""), limits.NAME).casefold()] = each
                 elif _enters(each):
                     entering.add(each["id"])
             # Without its mode, nothing is known about a host.
-            known = {name: each for name, each in found.items() if "runtime.inMaintenanceMode" in each}
+            known = {name: each for name, each in hosts.items() if "runtime.inMaintenanceMode" in each}
             alarms = self._alarms(content, known)
         states = {
             name: HostState(
@@ -296,7 +304,7 @@ class VCenterClient:
             )
             for name, each in known.items()
         }
-        return {name: one for name, one in states.items() if one != HostState()}, frozenset(states)
+        return {name: state for name, state in states.items() if state != HostState()}, frozenset(states)
 
     def _alarms(self, content: Any, hosts: dict[str, dict[str, Any]]) -> dict[str, tuple[str, ...]]:
         if not self._section.alarms:
@@ -310,7 +318,10 @@ class VCenterClient:
             raise CloudError(f"more than {MOST_ALARMS} different alarms are triggered")
         names: dict[str, str] = {}
         if distinct:
-            for each in properties(content, _of_alarms(tuple(distinct.values()))):
+            from pyVmomi import vim
+
+            spec = objects(vim.alarm.Alarm, ["info.name"], tuple(distinct.values()))
+            for each in properties(content, spec):
                 names[each["id"]] = str(each.get("info.name", ""))
         wanted = set(self._section.alarms)
         return {
@@ -363,31 +374,6 @@ def through(view: Any, wanted: Sequence[Any], further: Sequence[Any] = ()) -> An
     return query.FilterSpec(objectSet=[start], propSet=list(wanted))
 
 
-def _of_alarms(alarms: Sequence[Any]) -> Any:
-    from pyVmomi import vim
-
-    return objects(vim.alarm.Alarm, ["info.name"], alarms)
-
-
-def _of_hosts(view: Any) -> Any:
-    """Return the filter of hosts and tasks: one that names a task which is just gone fails as a whole."""
-    from pyVmomi import vim, vmodl
-
-    query = vmodl.query.PropertyCollector
-    tasks = query.TraversalSpec(name="tasks", type=vim.HostSystem, path="recentTask", skip=False)
-    wanted = [
-        query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES)),
-        query.PropertySpec(type=vim.Task, pathSet=list(_TASK_PROPERTIES)),
-    ]
-    return through(view, wanted, [tasks])
-
-
-def _view(content: Any) -> Any:
-    from pyVmomi import vim
-
-    return content.viewManager.CreateContainerView(content.rootFolder, [vim.HostSystem], True)
-
-
 def _enters(task: dict[str, Any]) -> bool:
     """Whether a task that runs brings its host into maintenance mode.
 
@@ -399,14 +385,6 @@ def _enters(task: dict[str, Any]) -> bool:
     # pyvmomi makes a method of the name.
     name = getattr(getattr(task.get("info.name"), "info", None), "wsdlName", "")
     return name == _ENTER or task.get("info.descriptionId") == _ENTER_ID
-
-
-def _by_name(pair: tuple[str, HostState]) -> str:
-    return pair[0]
-
-
-def _name(value: object) -> str:
-    return limits.text(str(value or ""), limits.NAME).casefold()
 
 
 def words_of(error: Exception, server: VCenter) -> str:

@@ -257,7 +257,11 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
     if not POWER.of(settings).enabled:
         return NodeSigns({key: None}) if done is not None and not decision.open else _NOTHING
     known = _on_host(read, context)
-    goes = _willing(read) and known.busy and _for_host(decision)
+    # Only a node that is out of service because of its host goes off with it.
+    for_host = decision.state is State.IN_MAINTENANCE and any(
+        VCENTER in event.sources for event in decision.record.events
+    )
+    goes = _willing(read) and known.busy and for_host
     if not _initiated(read) and not goes and done is None:
         return _NOTHING
     if known.vm is None:
@@ -277,13 +281,6 @@ def _on_host(node: Node, context: PassContext) -> NodeOnHost:
     read: Mapping[str, NodeVm] = context.snapshot.for_settings.of_features.get(NAME, {})
     found = read.get(node.name, NodeVm(problem="it was not read"))
     return NodeOnHost(HOSTS.host(node, context.snapshot.memories, context.now), found.vm, found.problem)
-
-
-def _for_host(decision: CaseDecision) -> bool:
-    """Whether the node is out of service because of its host."""
-    return decision.state is State.IN_MAINTENANCE and any(
-        VCENTER in event.sources for event in decision.record.events
-    )
 
 
 def _not_known(node: Node, decision: CaseDecision, context: PassContext, problem: str) -> NodeSigns:

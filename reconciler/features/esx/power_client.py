@@ -146,32 +146,27 @@ class PowerClient(VCenterClient):
         self._known.pop(server.url, None)
         try:
             with VCenterSession(server, PATIENCE) as content:
-                self._switch(content, request)
+                from pyVmomi import vim
+
+                read = identify(request.named, states(content, [request.vm]))
+                if read.vm is None:
+                    raise CloudError(f"the VM of {request.node} is not switched: {read.problem}", status=409)
+                if read.vm.state == (ON if request.action is POWER_ON else OFF):
+                    return
+                vm = vim.VirtualMachine(request.vm, content.propertyCollector._stub)
+                self._guard()
+                if request.action is SHUT_DOWN:
+                    vm.ShutdownGuest()
+                elif request.action is POWER_OFF:
+                    vm.PowerOffVM_Task()
+                elif request.action is POWER_ON:
+                    vm.PowerOnVM_Task(None)
         except CloudError:
             raise
         except Exception as error:
             if not is_expected(error):
                 raise
             raise CloudError(f"the VM of {request.node}: {words_of(error, server)}") from error
-
-    def _switch(self, content: Any, request: Switch) -> None:
-        from pyVmomi import vim
-
-        found = identify(request.named, states(content, [request.vm]))
-        if found.vm is None:
-            raise CloudError(f"the VM of {request.node} is not switched: {found.problem}", status=409)
-        wanted = ON if request.action is POWER_ON else OFF
-        if found.vm.state == wanted:
-            return
-        vm = vim.VirtualMachine(request.vm, content.propertyCollector._stub)
-        assert self._guard is not None
-        self._guard()
-        if request.action is SHUT_DOWN:
-            vm.ShutdownGuest()
-        elif request.action is POWER_OFF:
-            vm.PowerOffVM_Task()
-        elif request.action is POWER_ON:
-            vm.PowerOnVM_Task(None)
 
 
 def all_vms(content: Any) -> tuple[Vm, ...]:
