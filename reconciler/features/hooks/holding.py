@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -211,25 +211,22 @@ def reason(step: HeldStep, holding: Sequence[Waiting], settings: Settings) -> st
     limit = max((each.until for each in holding if each.until is not None), default=None)
     longest = format_duration(HOOKS.of(settings).timeout)
     ends = f"until {to_text(limit)} at most" if limit is not None else f"for {longest} at most"
-    return "; ".join((*_annotated(step, holding), *_configured(step, holding))) + f", {ends}"
-
-
-def _annotated(step: HeldStep, holding: Sequence[Waiting]) -> Iterator[str]:
-    names = [str(each.hook) for each in holding if each.hook.id.kind is HookKind.ANNOTATION]
-    if len(names) == 1:
-        yield f"hook {names[0]} holds {step.words} until its owner removes the annotation"
-    elif names:
+    clauses = []
+    annotated = [str(each.hook) for each in holding if each.hook.id.kind is HookKind.ANNOTATION]
+    if len(annotated) == 1:
+        clauses.append(f"hook {annotated[0]} holds {step.words} until its owner removes the annotation")
+    elif annotated:
         hold = f"hold {step.words} until their owners remove the annotations"
-        yield f"hooks {first_of(names)} {hold}"
-
-
-def _configured(step: HeldStep, holding: Sequence[Waiting]) -> Iterator[str]:
+        clauses.append(f"hooks {first_of(annotated)} {hold}")
     configured = [each for each in holding if each.hook.id.kind is not HookKind.ANNOTATION]
-    answers = [each.answer.because if each.answer is not None else "" for each in configured]
-    said = [f"{each.hook} ({answer or 'begins'})" for each, answer in zip(configured, answers, strict=True)]
-    if said:
-        hooks, hold = ("hook", "holds") if len(said) == 1 else ("hooks", "hold")
-        yield f"{hooks} {first_of(said)} {hold} {step.words}"
+    if configured:
+        answers = [each.answer.because if each.answer is not None else "" for each in configured]
+        shown = [
+            f"{each.hook} ({answer or 'begins'})" for each, answer in zip(configured, answers, strict=True)
+        ]
+        hooks, hold = ("hook", "holds") if len(shown) == 1 else ("hooks", "hold")
+        clauses.append(f"{hooks} {first_of(shown)} {hold} {step.words}")
+    return f"{'; '.join(clauses)}, {ends}"
 
 
 def follows_drain(record: CaseRecord, case: CaseView) -> bool:

@@ -122,8 +122,17 @@ def job(run: HookRun, hook: JobHook, keys: OwnKeys, namespace: str) -> dict[str,
     pod.setdefault("restartPolicy", "Never")
     if hook.on_node:
         pod["nodeName"] = key.node
+    variables = {
+        "NODE_NAME": key.node,
+        "HOOK_STEP": key.id.step.value,
+        "HOOK_NAME": key.id.name,
+        "HOOK_UNTIL": to_text(run.until),
+        "MAINTENANCE_KIND": run.event,
+        "MAINTENANCE_NOT_BEFORE": to_text(run.not_before) if run.not_before is not None else "",
+    }
     for container in (*(pod.get("initContainers") or ()), *pod["containers"]):
-        container["env"] = [*_variables(run), *(container.get("env") or ())]
+        ours = [{"name": name, "value": value} for name, value in variables.items()]
+        container["env"] = [*ours, *(container.get("env") or ())]
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -136,16 +145,3 @@ def job(run: HookRun, hook: JobHook, keys: OwnKeys, namespace: str) -> dict[str,
         },
         "spec": spec,
     }
-
-
-def _variables(run: HookRun) -> list[dict[str, str]]:
-    key = run.key
-    found = {
-        "NODE_NAME": key.node,
-        "HOOK_STEP": key.id.step.value,
-        "HOOK_NAME": key.id.name,
-        "HOOK_UNTIL": to_text(run.until),
-        "MAINTENANCE_KIND": run.event,
-        "MAINTENANCE_NOT_BEFORE": to_text(run.not_before) if run.not_before is not None else "",
-    }
-    return [{"name": name, "value": value} for name, value in found.items()]

@@ -14,7 +14,6 @@ from reconciler.model.ports import RequestProgress
 if TYPE_CHECKING:
     from reconciler.features.hooks.jobs import HookJobs
     from reconciler.features.hooks.requests import HookRequests
-    from reconciler.features.hooks.settings import ConfiguredHook
     from reconciler.http.retrying import Guard
     from reconciler.kubernetes.connection import Connection
     from reconciler.settings.schema import Settings
@@ -43,7 +42,13 @@ class SettingsHooks:
 
     def run(self, run: HookRun) -> None:
         """Begin the run, or do nothing if an earlier pass has; raises ClusterError."""
-        hook = self._hook(run.key)
+        from reconciler.features.hooks.settings import HOOKS
+
+        wanted = run.key.id
+        hooks = HOOKS.of(self._settings).of(wanted.step)
+        hook = next((hook for hook in hooks if (hook.name, hook.kind) == (wanted.name, wanted.kind)), None)
+        if hook is None:
+            raise NotFound(f"the settings have no hook {wanted} any more")
         if hook.job is not None:
             self._jobs.run(run, hook.job)
         if hook.webhook is not None:
@@ -52,15 +57,6 @@ class SettingsHooks:
     def progress(self) -> RequestProgress:
         """Return what was asked of webhooks. A Job keeps its answer itself."""
         return self.requests.progress() if "requests" in self.__dict__ else RequestProgress()
-
-    def _hook(self, key: HookKey) -> ConfiguredHook:
-        from reconciler.features.hooks.settings import HOOKS
-
-        hooks = HOOKS.of(self._settings).of(key.id.step)
-        hook = next((hook for hook in hooks if (hook.name, hook.kind) == (key.id.name, key.id.kind)), None)
-        if hook is None:
-            raise NotFound(f"the settings have no hook {key.id} any more")
-        return hook
 
     @cached_property
     def requests(self) -> HookRequests:

@@ -254,8 +254,14 @@ class AgentPools:
                 raise CloudError(message, status=200) from error
             if not more:
                 return found
+            try:
+                # ARM writes the port 443 into some links.
+                same_server = _server(str(more)) == _server(first)
+            except ValueError:
+                # A port that is no number.
+                same_server = False
             # Our token goes to no other address.
-            if not _same_server(str(more), first):
+            if not same_server:
                 raise CloudError(f"agent pool {pool}: its list goes on at another address", status=200)
             url = str(more)
         raise CloudError(f"agent pool {pool}: its list has more than {PAGES} pages", status=200)
@@ -316,15 +322,6 @@ class AgentPools:
             ) from error
 
 
-def _same_server(url: str, first: str) -> bool:
-    """Whether both addresses are of one server; ARM writes the port 443 into some links."""
-    try:
-        return _server(url) == _server(first)
-    except ValueError:
-        # A port that is no number.
-        return False
-
-
 def _server(url: str) -> tuple[str, str, int | None, bool]:
     """Return scheme, host, port, and whether there is a user; ValueError if the port can't be read."""
     parts = urlsplit(url)
@@ -359,46 +356,40 @@ def _not_in(machine: Machine) -> str:
 
 def _listed(document: Mapping[str, Any]) -> dict[Vm, _Listed]:
     """Return the machines of one page; one that is being made may have no VM yet."""
-    found = {}
-    for one in document["value"]:
-        resource_id = str(one["properties"].get("resourceId") or "")
+    listed = {}
+    for machine in document["value"]:
+        resource_id = str(machine["properties"].get("resourceId") or "")
         if (vm := vm_of(f"azure://{resource_id}")) is not None:
-            found[vm] = _Listed(str(one["name"]), resource_id.casefold())
-    return found
+            listed[vm] = _Listed(str(machine["name"]), resource_id.casefold())
+    return listed
 
 
 def _seen(name: str, document: Mapping[str, Any], header: str) -> _Seen:
-    found = document["properties"]
-    state = str(found.get("provisioningState") or "Succeeded")
-    power = str((found.get("powerState") or {}).get("code") or "Running")
+    properties = document["properties"]
+    state = str(properties.get("provisioningState") or "Succeeded")
+    power = str((properties.get("powerState") or {}).get("code") or "Running")
     busy = f"agent pool {name} is {state}" if state not in _IDLE else ""
     if not busy and power != "Running":
         busy = f"agent pool {name} is {power}"
-    wanted = _wanted(found)
+    wanted = _wanted(properties)
+    # An autoscaler may set the count; a pool of single VMs says so in its profile.
+    profile = properties.get("virtualMachinesProfile") or {}
+    autoscaled = properties.get("enableAutoScaling") or (profile.get("scale") or {}).get("autoscale")
     pool = Pool(
         kind="agent pool",
         name=name,
         wanted=wanted,
         ready=wanted if state == "Succeeded" and power == "Running" else None,
-        revision=str(found.get("eTag") or header),
-        scales=wanted is not None and not _is_autoscaled(found),
+        revision=str(properties.get("eTag") or header),
+        scales=wanted is not None and not autoscaled,
         busy=busy,
         lowered_by_deletion=True,
     )
     return _Seen(document, pool)
 
 
-def _is_autoscaled(found: Mapping[str, Any]) -> bool:
-    """Whether an autoscaler sets the count; a pool of single VMs says so in its profile."""
-    profile = found.get("virtualMachinesProfile") or {}
-    return bool(found.get("enableAutoScaling") or (profile.get("scale") or {}).get("autoscale"))
-
-
 def _wanted(found: Mapping[str, Any]) -> int | None:
-    """Return the pool's count;
-
-    None if it has several counts, because no machine shows which one includes it.
-    """
+    """Return the pool's count, None if it has several: no machine shows which one includes it."""
     if found.get("type") == "VirtualMachines":
         manual = found["virtualMachinesProfile"]["scale"].get("manual") or []
         return _number(manual[0]["count"]) if len(manual) == 1 else None

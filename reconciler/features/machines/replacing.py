@@ -125,11 +125,34 @@ def why_never_replaced(node: Node, machine: Machine | None, twin: str, record: C
 
 def surge_due(situation: Situation) -> CheckResult:
     """Pass when the pool must be scaled up for this node, and this was not requested yet."""
-    refusal = why_no_surge(situation) or _not_now(situation)
-    if refusal:
+    if refusal := why_no_surge(situation):
         return failed(refusal)
-    assert situation.machine is not None
-    return passed(f"{situation.machine.pool} gets one more machine")
+    machine, asked = situation.machine, situation.record.asked_by(SURGE)
+    assert machine is not None
+    assert machine.pool is not None
+    if situation.state is State.IN_MAINTENANCE:
+        if situation.record.drain is None or situation.record.drain.done is None:
+            return failed("the node is not drained yet")
+    elif is_late(situation):
+        return failed("the deadline has come, so the drain does not wait")
+    if machine.deleting or situation.record.asked_by(REPLACE) is not None:
+        return failed("its machine is already being deleted")
+    if machine.pool.busy:
+        return failed(machine.pool.busy)
+    if _around(situation).before_us:
+        return failed(f"node {_around(situation).before_us} of {machine.pool} is replaced first")
+    wanted = wanted_machines(situation.record)
+    if asked is not None and wanted is not None:
+        shown = machine.pool.wanted is not None and machine.pool.wanted >= wanted
+        if shown or situation.now < asked.last + PAUSE * asked.attempts:
+            scaled = f"{machine.pool} was scaled to {count_of(wanted, 'machine')}"
+            return failed(f"{scaled} at {to_text(asked.last)}")
+        if asked.attempts >= ATTEMPTS:
+            return failed(
+                f"{machine.pool} does not have {count_of(wanted, 'machine')} after "
+                f"{count_of(asked.attempts, 'request')}"
+            )
+    return passed(f"{machine.pool} gets one more machine")
 
 
 def why_no_surge(situation: Situation) -> str:
@@ -162,37 +185,6 @@ def wants_surge(situation: Situation) -> bool:
 def is_late(situation: Situation) -> bool:
     """Whether an event that requires the drain is due, for example by its deadline. Then nothing waits."""
     return any(judged.due for judged in situation.asking)
-
-
-def _not_now(situation: Situation) -> str:
-    machine, asked, wanted = (
-        situation.machine,
-        situation.record.asked_by(SURGE),
-        wanted_machines(situation.record),
-    )
-    assert machine is not None
-    assert machine.pool is not None
-    if situation.state is State.IN_MAINTENANCE:
-        if situation.record.drain is None or situation.record.drain.done is None:
-            return "the node is not drained yet"
-    elif is_late(situation):
-        return "the deadline has come, so the drain does not wait"
-    if machine.deleting or situation.record.asked_by(REPLACE) is not None:
-        return "its machine is already being deleted"
-    if machine.pool.busy:
-        return machine.pool.busy
-    if _around(situation).before_us:
-        return f"node {_around(situation).before_us} of {machine.pool} is replaced first"
-    if asked is not None and wanted is not None:
-        shown = machine.pool.wanted is not None and machine.pool.wanted >= wanted
-        if shown or situation.now < asked.last + PAUSE * asked.attempts:
-            return f"{machine.pool} was scaled to {count_of(wanted, 'machine')} at {to_text(asked.last)}"
-        if asked.attempts >= ATTEMPTS:
-            return (
-                f"{machine.pool} does not have {count_of(wanted, 'machine')} after "
-                f"{count_of(asked.attempts, 'request')}"
-            )
-    return ""
 
 
 def machine_stays(situation: Situation) -> CheckResult:
@@ -303,8 +295,11 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
     if situation.record.asked_by(REPLACE) is not None:
         # The deletion was requested when no pod held it.
         return "", None
-    events = [judged for judged in replacing(situation) if judged.event.kind in _TAKE_THE_MACHINE]
-    taken = list(map(_taken_at, events))
+    events = [judged.event for judged in replacing(situation) if judged.event.kind in _TAKE_THE_MACHINE]
+    taken = [
+        datetime.min.replace(tzinfo=UTC) if event.status is Status.STARTED else event.not_before
+        for event in events
+    ]
     ends = min((moment for moment in taken if moment is not None), default=None)
     if ends is not None and situation.now >= ends:
         return "", None
@@ -314,12 +309,6 @@ def _pods_on_it(situation: Situation) -> tuple[str, datetime | None]:
         return "", None
     named = [f"{blocker.pod} ({blocker.because})" for blocker in _around(situation).staying]
     return f"it is not replaced while pods stay on it: {first_of(named)}", ends
-
-
-def _taken_at(one: JudgedEvent) -> datetime | None:
-    if one.event.status is Status.STARTED:
-        return datetime.min.replace(tzinfo=UTC)
-    return one.event.not_before
 
 
 def surge(situation: Situation) -> Request | None:

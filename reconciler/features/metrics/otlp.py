@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -92,7 +91,33 @@ def _nanoseconds(moment: datetime) -> int:
 def _metric(family: Family, times: _Times) -> Metric:
     """Return a family under the name that it has for Prometheus."""
     if family.type == "histogram":
-        data = Histogram(tuple(_distributions(family, times)), _TOTAL_SO_FAR)
+        labels: dict[tuple[tuple[str, str], ...], dict[str, float]] = {}
+        for sample in family.samples:
+            key = tuple(sorted((name, value) for name, value in sample.labels.items() if name != "le"))
+            part = sample.labels.get("le") or sample.name.rpartition("_")[2]
+            labels.setdefault(key, {})[part] = sample.value
+        distributions = []
+        for key, parts in labels.items():
+            buckets = sorted(
+                (float(upper), int(count)) for upper, count in parts.items() if upper not in ("sum", "count")
+            )
+            # Prometheus counts a value in each bucket that it fits into, and OTLP in one.
+            counts = [count for _, count in buckets]
+            in_one = [count - before for before, count in zip([0, *counts], counts, strict=False)]
+            distributions.append(
+                HistogramDataPoint(
+                    attributes=dict(key),
+                    start_time_unix_nano=times[0],
+                    time_unix_nano=times[1],
+                    count=int(parts["count"]),
+                    sum=parts["sum"],
+                    bucket_counts=in_one,
+                    explicit_bounds=[upper for upper, _ in buckets[:-1]],
+                    min=None,  # type: ignore[arg-type]  # the field is optional in OTLP, and not known here
+                    max=None,  # type: ignore[arg-type]
+                )
+            )
+        data = Histogram(tuple(distributions), _TOTAL_SO_FAR)
         return Metric(family.name, family.documentation, "", data)
     points = tuple(
         NumberDataPoint(dict(sample.labels), *times, float(sample.value)) for sample in family.samples
@@ -101,28 +126,3 @@ def _metric(family: Family, times: _Times) -> Metric:
         counted = Sum(points, _TOTAL_SO_FAR, is_monotonic=True)
         return Metric(f"{family.name}_total", family.documentation, "", counted)
     return Metric(family.name, family.documentation, "", Gauge(points))
-
-
-def _distributions(family: Family, times: _Times) -> Iterator[HistogramDataPoint]:
-    """Yield a point for each set of labels; Prometheus counts a value in each bucket that it fits into."""
-    labels: dict[tuple[tuple[str, str], ...], dict[str, float]] = {}
-    for sample in family.samples:
-        key = tuple(sorted((name, value) for name, value in sample.labels.items() if name != "le"))
-        part = sample.labels.get("le") or sample.name.rpartition("_")[2]
-        labels.setdefault(key, {})[part] = sample.value
-    for key, parts in labels.items():
-        buckets = sorted(
-            (float(upper), int(count)) for upper, count in parts.items() if upper not in ("sum", "count")
-        )
-        counts = [count for _, count in buckets]
-        yield HistogramDataPoint(
-            attributes=dict(key),
-            start_time_unix_nano=times[0],
-            time_unix_nano=times[1],
-            count=int(parts["count"]),
-            sum=parts["sum"],
-            bucket_counts=[count - before for before, count in zip([0, *counts], counts, strict=False)],
-            explicit_bounds=[upper for upper, _ in buckets[:-1]],
-            min=None,  # type: ignore[arg-type]  # the field is optional in OTLP, and not known here
-            max=None,  # type: ignore[arg-type]
-        )
