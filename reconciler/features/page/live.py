@@ -204,7 +204,12 @@ class LivePage(Observer):
         passed, trouble = self._passed, self._trouble()
         if passed is None and self._holder and self._look is not None:
             try:
-                passed = self._as_standby(self._look)
+                with self._making:
+                    now = self._now()
+                    # A look reads all nodes, so one counts for some seconds.
+                    if self._looked is None or now - self._looked[0] >= AGAIN:
+                        self._looked = now, self._look()
+                    passed = self._looked[1]
             except ReconcilerError as error:
                 trouble = trouble or str(error)
         if passed is None:
@@ -236,14 +241,6 @@ class LivePage(Observer):
         page = with_age(page, at, self._now(), plan.reconciler.interval or _APART)
         again = int(REFRESH.total_seconds()) if refreshes else None
         return Document(HTML, page.encode("utf-8", "replace"), _headers(f"'{style_hash()}'", again))
-
-    def _as_standby(self, look: Callable[[], Passed]) -> Passed:
-        """Return what a look shows, the same one for some seconds: each reads all nodes."""
-        with self._making:
-            now = self._now()
-            if self._looked is None or now - self._looked[0] >= AGAIN:
-                self._looked = now, look()
-            return self._looked[1]
 
     def _known(self, passed: Passed) -> KnownFindings | None:
         return self._readiness(passed.settings) if self._readiness is not None else None

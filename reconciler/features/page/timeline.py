@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from reconciler.calendar.outlook import ANY_TIME
 from reconciler.calendar.values import rounded
-from reconciler.calendar.windows import Calendar
 from reconciler.features.page.facts import AHEAD, BACK, PageFacts
 from reconciler.model.case_outcome import CaseResult
 from reconciler.model.plan import NodePlan
@@ -195,7 +194,16 @@ def chart(facts: PageFacts, drawings: Iterable[Drawing], scale: Scale) -> Chart:
         selected = facts.calendar.selected_by(labels)
         if selected not in numbers:
             numbers[selected] = len(shades)
-            shades.append(tuple(_shade(labels, facts.calendar, scale)))
+            # A shade is the windows and freezes of nodes with these labels.
+            openings = facts.calendar.openings(scale.start, labels, count=_MOST_SPANS, until=scale.end)
+            closures = facts.calendar.closures(scale.start, labels, scale.end)[:_MOST_SPANS]
+            spans = [("window", each.start, each.end) for each in openings if each.window != ANY_TIME]
+            spans += [("freeze", closure.start, closure.end) for closure in closures]
+            bars = []
+            for kind, start, end in spans:
+                left = scale.at(start)
+                bars.append(Bar(kind, left, round(scale.at(end or scale.end) - left, 2)))
+            shades.append(tuple(bars))
         pools.setdefault(drawing.pool, []).append(drawing.row(scale, numbers[selected]))
     rows = tuple((pool, tuple(pools[pool])) for pool in sorted(pools))
     return Chart(rows, tuple(shades), max(len(shown) - most, 0))
@@ -264,14 +272,3 @@ def _draw(drawing: Drawing, case: PlannedCase, node: NodePlan, now: datetime) ->
         else:
             # What is still to come is not drawn in the past.
             drawing.mark("miss", max(known, now), "will be missed")
-
-
-def _shade(labels: Mapping[str, str], calendar: Calendar, scale: Scale) -> Iterator[Bar]:
-    """Yield the windows and freezes of nodes with these labels."""
-    openings = calendar.openings(scale.start, labels, count=_MOST_SPANS, until=scale.end)
-    closures = calendar.closures(scale.start, labels, scale.end)[:_MOST_SPANS]
-    spans = [("window", opening.start, opening.end) for opening in openings if opening.window != ANY_TIME]
-    spans += [("freeze", closure.start, closure.end) for closure in closures]
-    for kind, start, end in spans:
-        left = scale.at(start)
-        yield Bar(kind, left, round(scale.at(end or scale.end) - left, 2))

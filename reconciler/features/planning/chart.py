@@ -140,7 +140,12 @@ def chart(
     rows = [Line(f"{'':{room}} {line.axis()}".rstrip())]
     used: set[str] = set()
     for calendar, members in groups:
-        cells = _calendar_cells(calendar, line, signs)
+        cells = [signs.closed] * line.columns
+        for closure in calendar.closures:
+            _paint(cells, line.cells(closure.start, closure.end or FOREVER), signs.freeze)
+        # A column in which a drain may start at some time is open.
+        for opening in calendar.openings:
+            _paint(cells, line.cells(opening.start, opening.end or FOREVER), signs.window)
         used.update(cells)
         windows = [name for opening in calendar.openings for name in safe.line(opening.window).split(", ")]
         named = ", ".join(dict.fromkeys(windows)) or "no window opens"
@@ -153,16 +158,6 @@ def chart(
             label = padded(f"{signs.missed if missed else ' '} {names[case.node]}", room)
             rows.append(Line(f"{label} {''.join(cells)}".rstrip(), missed))
     return [*rows, *_legend(used, [calendar for calendar, _ in groups], line, look, signs)]
-
-
-def _calendar_cells(calendar: SharedCalendar, line: Timeline, signs: Signs) -> list[str]:
-    cells = [signs.closed] * line.columns
-    for closure in calendar.closures:
-        _paint(cells, line.cells(closure.start, closure.end or FOREVER), signs.freeze)
-    # A column in which a drain may start at some time is open.
-    for opening in calendar.openings:
-        _paint(cells, line.cells(opening.start, opening.end or FOREVER), signs.window)
-    return cells
 
 
 def _case_cells(case: PlannedCase, line: Timeline, signs: Signs) -> list[str]:
