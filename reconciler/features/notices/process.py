@@ -34,7 +34,30 @@ class _Sending(Companion):
         instances = settings.receivers
         if self._queue is None and (NOTIFY.of(settings) or instances):
             # Most clusters tell nobody, and need none of this.
-            self._queue = _sender(self._leading, settings)
+            from reconciler.features.notices.memory import NoticeMemory
+            from reconciler.features.notices.owners import PodOwners
+            from reconciler.features.notices.queue import NoticeQueue
+            from reconciler.features.notices.receivers import QueuePorts
+            from reconciler.features.notices.silences import Silencer
+            from reconciler.features.notices.transports.sending import Http
+            from reconciler.features.notices.transports.table import Tools, transport_of
+            from reconciler.kubernetes.turns import Turns
+
+            leading = self._leading
+            now = leading.settings or (lambda: settings)
+            tools = Tools(Http(), Turns(leading.connection, leading.guard), leading.clock.now)
+            self._queue = NoticeQueue(
+                QueuePorts(
+                    store=NoticeMemory(leading.connection, leading.target.namespace, leading.guard),
+                    clock=leading.clock,
+                    guard=leading.guard,
+                    make=partial(transport_of, tools=tools),
+                    silences=partial(Silencer, http=tools.http),
+                    warn=own_pod_events(leading.connection, leading.itself, lambda: now().time_zone),
+                    concerned=PodOwners(leading.connection, leading.cluster),
+                    counted=leading.observers,
+                )
+            )
         if self._queue is not None:
             self._queue.start(
                 entries_of(settings, self._leading.connection.known_cluster), settings.time_zone, instances
@@ -62,32 +85,6 @@ class _Sending(Companion):
 
 def _companion(leading: Leading) -> Companion | None:
     return _Sending(leading) if leading.settings is not None else None
-
-
-def _sender(leading: Leading, settings: Settings) -> NoticeQueue:
-    from reconciler.features.notices.memory import NoticeMemory
-    from reconciler.features.notices.owners import PodOwners
-    from reconciler.features.notices.queue import NoticeQueue
-    from reconciler.features.notices.receivers import QueuePorts
-    from reconciler.features.notices.silences import Silencer
-    from reconciler.features.notices.transports.sending import Http
-    from reconciler.features.notices.transports.table import Tools, transport_of
-    from reconciler.kubernetes.turns import Turns
-
-    now = leading.settings or (lambda: settings)
-    tools = Tools(Http(), Turns(leading.connection, leading.guard), leading.clock.now)
-    return NoticeQueue(
-        QueuePorts(
-            store=NoticeMemory(leading.connection, leading.target.namespace, leading.guard),
-            clock=leading.clock,
-            guard=leading.guard,
-            make=partial(transport_of, tools=tools),
-            silences=partial(Silencer, http=tools.http),
-            warn=own_pod_events(leading.connection, leading.itself, lambda: now().time_zone),
-            concerned=PodOwners(leading.connection, leading.cluster),
-            counted=leading.observers,
-        )
-    )
 
 
 def _notes(reported: Reported) -> tuple[str, ...]:

@@ -247,21 +247,18 @@ class NoticeQueue:
                     # Only now: nobody may wait for a thread that does not run. It waits for this lock.
                     self._busy.add(receiver.name)
         if must_save:
-            self._save(known, now)
+            try:
+                self._around.store.save(memory.to_text(known))
+            except ClusterError as error:
+                with self._changed:
+                    if not self._saved.trouble:
+                        log.warning("the memory of notices can't be written: error=%s", error)
+                    self._saved.trouble, self._saved.after = str(error), shifted(now, SAVE_AGAIN)
+            else:
+                with self._changed:
+                    self._saved = _Saving(known)
+                    self._changed.notify_all()
         return True
-
-    def _save(self, known: Memory, now: datetime) -> None:
-        try:
-            self._around.store.save(memory.to_text(known))
-        except ClusterError as error:
-            with self._changed:
-                if not self._saved.trouble:
-                    log.warning("the memory of notices can't be written: error=%s", error)
-                self._saved.trouble, self._saved.after = str(error), shifted(now, SAVE_AGAIN)
-            return
-        with self._changed:
-            self._saved = _Saving(known)
-            self._changed.notify_all()
 
     def _due(
         self, known: Memory, now: datetime

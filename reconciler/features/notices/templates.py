@@ -93,7 +93,9 @@ def _environment() -> Environment:
         intercepted_binops = frozenset({"*", "**"})
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            if operator == "**" or not _is_small(left, right):
+            sizes = [len(value) if isinstance(value, str | list | tuple) else 1 for value in (left, right)]
+            counts = [abs(value) for value in (left, right) if isinstance(value, int)]
+            if operator == "**" or max(sizes) * max(counts, default=1) > _LONGEST_REPEATED:
                 raise TemplateFailed(f"it uses {operator} with values that are too large")
             return super().call_binop(context, operator, left, right)
 
@@ -101,9 +103,3 @@ def _environment() -> Environment:
     environment = Sandbox(undefined=StrictUndefined, optimized=False, autoescape=False)
     environment.globals = {"range": environment.globals["range"]}
     return environment
-
-
-def _is_small(left: object, right: object) -> bool:
-    sizes = [len(one) if isinstance(one, str | list | tuple) else 1 for one in (left, right)]
-    counts = [abs(one) for one in (left, right) if isinstance(one, int)]
-    return max(sizes) * max(counts, default=1) <= _LONGEST_REPEATED

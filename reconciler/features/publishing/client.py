@@ -99,8 +99,14 @@ class Client:
             if write.exists:
                 request = Request("PATCH", path, body=body, content_type=MERGE_PATCH)
             else:
-                request = Request("POST", PATH, body=_without_nulls(body))
-
+                # In a patch null removes a field, but in a new object it is a value.
+                body = {
+                    key: {name: value for name, value in part.items() if value is not None}
+                    if isinstance(part, dict)
+                    else part
+                    for key, part in body.items()
+                }
+                request = Request("POST", PATH, body=body)
         try:
             send(self._connection, self._guard, request, patience=PATIENCE)
         except NotFound:
@@ -116,16 +122,6 @@ def _installation(prefix: str) -> str:
     if len(prefix) <= _LONGEST_VALUE:
         return prefix
     return hashlib.sha256(prefix.encode()).hexdigest()[:40]
-
-
-def _without_nulls(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the object without nulls: in a patch null removes a field, but in a new object it is a value."""
-    return {
-        key: {name: value for name, value in part.items() if value is not None}
-        if isinstance(part, dict)
-        else part
-        for key, part in body.items()
-    }
 
 
 def _to_object(one: Maintenance, prefix: str) -> dict[str, Any]:

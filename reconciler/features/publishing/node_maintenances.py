@@ -222,7 +222,18 @@ def _of_plan(
         if not any(event.matches(judged.event) for judged in plan.events)
     ]
     unfinished = [maintenance for maintenance in own.values() if maintenance.finished is None]
-    pairs = _pairs([live.event for live in living], unfinished)
+    # Each object goes with one event: first those that agree in most.
+    pairs: dict[int, Maintenance] = {}
+    left = {maintenance.name: maintenance for maintenance in unfinished}
+    for agree in (_equal, _share_an_id, KnownEvent.matches):
+        for position, live in enumerate(living):
+            if position in pairs:
+                continue
+            have = next(
+                (maintenance for maintenance in left.values() if agree(live.event, maintenance.event)), None
+            )
+            if have is not None:
+                pairs[position] = left.pop(have.name)
     shown: list[tuple[Maintenance | None, Maintenance]] = []
     taken = {have.name for have in pairs.values()}
     for position, live in enumerate(living):
@@ -233,22 +244,6 @@ def _of_plan(
         have = have if have is not None else naming.existing.get(name)
         shown.append((have, _shown(live, plan, node, have, name, now)))
     return tuple(shown)
-
-
-def _pairs(events: Sequence[KnownEvent], objects: Sequence[Maintenance]) -> dict[int, Maintenance]:
-    """Return the object of each event that has one: first those that agree in most."""
-    pairs: dict[int, Maintenance] = {}
-    left = {maintenance.name: maintenance for maintenance in objects}
-    for agree in (_equal, _share_an_id, KnownEvent.matches):
-        for position, event in enumerate(events):
-            if position in pairs:
-                continue
-            have = next(
-                (maintenance for maintenance in left.values() if agree(event, maintenance.event)), None
-            )
-            if have is not None:
-                pairs[position] = left.pop(have.name)
-    return pairs
 
 
 def _equal(one: KnownEvent, two: KnownEvent) -> bool:

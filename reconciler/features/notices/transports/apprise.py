@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Apprise
@@ -24,7 +23,12 @@ class AppriseTransport:
         url = resolved(self._settings.url)
         if LINK_LOCAL in url:
             raise NotSent("the URL is a link-local address; nothing is sent there", refused=True)
-        apprise = _library()
+        try:
+            import apprise
+        except ImportError:
+            raise NotSent("the extra [notify] is not installed", refused=True) from None
+        # Its log has parts of URLs in it.
+        logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
         client = apprise.Apprise()
         if not client.add(url):
             raise NotSent("apprise can't read this URL", refused=True)
@@ -34,13 +38,3 @@ class AppriseTransport:
         if not client.notify(title=delivery.title, body=body, notify_type=kind, body_format=form):
             raise NotSent("apprise could not send it")
         return ""
-
-
-def _library() -> Any:
-    try:
-        import apprise
-    except ImportError:
-        raise NotSent("the extra [notify] is not installed", refused=True) from None
-    # Its log has parts of URLs in it.
-    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-    return apprise

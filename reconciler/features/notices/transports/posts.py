@@ -95,21 +95,17 @@ CLIENT = "node-maintenance-reconciler"
 def pagerduty(settings: PagerDuty, delivery: Delivery) -> Iterator[Post]:
     """Yield a request for each alert that is opened or closed; one with a known key opens no second alert."""
     key, url = resolved(settings.routing_key), f"{resolved(settings.url)}/v2/enqueue"
-    for alike in _by_alert(delivery.messages):
-        yield Post(url, event(alike, delivery, key), secrets=(key,))
-
-
-def _by_alert(messages: Iterable[Message]) -> list[list[Message]]:
-    """Return the messages by their alert, in their order: what closes one is not mixed with what opens it."""
+    # The messages by their alert, in their order: what closes one is not mixed with what opens it.
     steps: list[list[Message]] = []
     last: dict[str, list[Message]] = {}
-    for message in messages:
+    for message in delivery.messages:
         step = last.get(message.alert)
         if step is None or step[0].over or message.over or step[0].topic is not message.topic:
             step = last[message.alert] = []
             steps.append(step)
         step.append(message)
-    return steps
+    for step in steps:
+        yield Post(url, event(step, delivery, key), secrets=(key,))
 
 
 def event(alike: Sequence[Message], delivery: Delivery, key: str) -> dict[str, Any]:

@@ -179,7 +179,19 @@ class Http:
             return self._direct
         with self._lock:
             if proxy not in self._proxies:
-                self._proxies[proxy] = _proxied(proxy)
+                try:
+                    # Its URL may have a user and a password.
+                    parsed = urllib3.util.parse_url(proxy if "://" in proxy else f"http://{proxy}")
+                    headers = (
+                        urllib3.make_headers(proxy_basic_auth=unquote(parsed.auth)) if parsed.auth else None
+                    )
+                    pool = urllib3.ProxyManager(
+                        f"{parsed.scheme}://{parsed.netloc}", num_pools=4, maxsize=MOST, proxy_headers=headers
+                    )
+                except (ValueError, urllib3.exceptions.HTTPError):
+                    why = "the environment names a proxy that is no URL such as http://proxy.example.com:3128"
+                    raise NotSent(why, refused=True) from None
+                self._proxies[proxy] = BoundedClient("notices", pool=pool)
             return self._proxies[proxy]
 
     def _once(self, post: Post) -> Reply:
@@ -200,20 +212,6 @@ class Http:
         said = masked(answer.data.decode("utf-8", "replace"), *post.hidden()).strip()[:_SHOWN]
         message = f"{host} answered {answer.status}" + (f": {said}" if said else "")
         raise NotSent(message, refused=refused, retry_after=retry_after(answer.headers.get("Retry-After")))
-
-
-def _proxied(proxy: str) -> BoundedClient:
-    """Return connections through a proxy; its URL may have a user and a password."""
-    try:
-        found = urllib3.util.parse_url(proxy if "://" in proxy else f"http://{proxy}")
-        headers = urllib3.make_headers(proxy_basic_auth=unquote(found.auth)) if found.auth else None
-        pool = urllib3.ProxyManager(
-            f"{found.scheme}://{found.netloc}", num_pools=4, maxsize=MOST, proxy_headers=headers
-        )
-    except (ValueError, urllib3.exceptions.HTTPError):
-        why = "the environment names a proxy that is no URL such as http://proxy.example.com:3128"
-        raise NotSent(why, refused=True) from None
-    return BoundedClient("notices", pool=pool)
 
 
 def _may_pass(error: BaseException) -> bool:
