@@ -117,11 +117,14 @@ def from_annotation(text: str) -> WorkflowData:
 
 
 def _version_2(document: Mapping[str, Any]) -> WorkflowData:
-    profiles = document.get("Profiles") or {}
-    return WorkflowData(
-        _limited({name: _profile_in(_known(kept, _OF_A_PROFILE)) for name, kept in profiles.items()}),
-        _notifications(document.get("Notifications")),
-    )
+    profiles: dict[str, ProfileData] = {}
+    for name, kept in (document.get("Profiles") or {}).items():
+        profile = _known(kept, _OF_A_PROFILE)
+        current = State(profile["Current"])
+        profiles[name] = ProfileData(
+            _moment_in(profile.get("Transition", NEVER)), current, State(profile.get("Previous") or current)
+        )
+    return WorkflowData(_limited(profiles), _notifications(document.get("Notifications")))
 
 
 def _version_1(document: Mapping[str, Any]) -> WorkflowData:
@@ -143,13 +146,6 @@ def _known(document: Any, keys: set[str]) -> Mapping[str, Any]:
     if unknown:
         raise DataUnreadable(f"it has the unknown field {limits.excerpt(unknown[0])}")
     return document
-
-
-def _profile_in(document: Mapping[str, Any]) -> ProfileData:
-    current = State(document["Current"])
-    return ProfileData(
-        _moment_in(document.get("Transition", NEVER)), current, State(document.get("Previous") or current)
-    )
 
 
 def _notifications(document: Any) -> Mapping[str, datetime]:

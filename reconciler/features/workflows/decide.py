@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from reconciler.calendar.values import format_duration
@@ -429,18 +429,13 @@ def _progress(node: NodeFacts, context: PassContext) -> DrainProgress | None:
     return found if found is not None and found.uid == node.read.uid else None
 
 
-def _begun(config: Draining, drain: DrainRecord) -> datetime:
-    """Return when the first attempt began (UTC): what pods ask for is limited over all attempts together.
-
-    The record has only the start of this attempt. Each earlier one lasted for its whole time.
-    """
-    earlier = max(0, min(drain.attempt - 1, _COUNTED_ATTEMPTS))
-    return shifted(drain.since, -earlier * config.eviction_timeout)
-
-
 def _order(node: NodeFacts, config: Draining, drain: DrainRecord, context: PassContext) -> DrainOrder:
     """Return the order, which treats pods as maintenance-controller does: mirrors and DaemonSets' stay."""
-    settings, begun = context.settings, _begun(config, drain)
+    settings = context.settings
+    # What pods ask for is limited over all attempts together. The record has only the start of this one, and
+    # each earlier one lasted for its whole time.
+    earlier = max(0, min(drain.attempt - 1, _COUNTED_ATTEMPTS))
+    begun = shifted(drain.since, -earlier * config.eviction_timeout)
     order = recorded_order(node.read, (), drain, begun, _progress(node, context), context)
     return replace(
         order,

@@ -231,22 +231,19 @@ def _condition(text: str, pieces: list[tuple[bool, str]], depth: int) -> _If:
 
 
 def _pipeline(text: str) -> _Term:
-    tokens = list(_tokens(text))
+    tokens: list[tuple[str, str]] = []
+    written, at = text.rstrip(), 0
+    while at < len(written):
+        token = _TOKEN.match(written, at)
+        if token is None or token.lastgroup is None:
+            rest = written[at:].strip()[:20]
+            raise TemplateRefused(f"{literal(written)} can't be read from {literal(rest)} on")
+        tokens.append((token.lastgroup, token[token.lastgroup]))
+        at = token.end()
     term = _piped(tokens, 0)
     if tokens:
         raise TemplateRefused(f"{literal(text)}: there is a `)` too many")
     return term
-
-
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    at = 0
-    text = text.rstrip()
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
-            raise TemplateRefused(f"{literal(text)} can't be read from {literal(text[at:].strip()[:20])} on")
-        yield found.lastgroup, found[found.lastgroup]
-        at = found.end()
 
 
 def _piped(tokens: list[tuple[str, str]], depth: int) -> _Term:

@@ -114,7 +114,14 @@ class Prometheus:
         url, headers = _address(query.url)
         body = urlencode({"query": query.query, "timeout": f"{seconds:.3f}s"})
         response = self._client.send("POST", url, Bounds(seconds, SIZE), body=body, headers=headers)
-        return _answer_of(response.status, response.data)
+        try:
+            read = decode_json(_Answer, response.data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return PrometheusAnswer(problem=f"HTTP {response.status}, and no answer of Prometheus")
+        if read.status != "success" or read.data is None:
+            why = limits.text(read.error, 300) or f"HTTP {response.status}"
+            return PrometheusAnswer(problem=f"the query failed: {why}")
+        return _samples(read.data)
 
 
 def _address(url: str) -> tuple[str, dict[str, str]]:
@@ -134,17 +141,6 @@ def _address(url: str) -> tuple[str, dict[str, str]]:
     return urlunsplit((parts.scheme, host, path, "", "")), headers
 
 
-def _answer_of(status: int, body: bytes) -> PrometheusAnswer:
-    try:
-        read = decode_json(_Answer, body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return PrometheusAnswer(problem=f"HTTP {status}, and no answer of Prometheus")
-    if read.status != "success" or read.data is None:
-        why = limits.text(read.error, 300) or f"HTTP {status}"
-        return PrometheusAnswer(problem=f"the query failed: {why}")
-    return _samples(read.data)
-
-
 def _samples(data: _Data) -> PrometheusAnswer:
     if data.result_type == "scalar":
         return PrometheusAnswer(problem="the query returns a scalar; write vector(…) around it")
@@ -155,7 +151,7 @@ def _samples(data: _Data) -> PrometheusAnswer:
         elements = decode_json(list[_Element], data.result)
         if len(elements) > SAMPLES:
             return PrometheusAnswer(problem=f"the query returns {len(elements)} samples")
-        return PrometheusAnswer(tuple(_sample(one) for one in elements))
+        return PrometheusAnswer(tuple(map(_sample, elements)))
     except (msgspec.DecodeError, ValueError, RecursionError):
         return PrometheusAnswer(problem="the samples can't be read")
 

@@ -98,12 +98,13 @@ def run(
     # one whose chain waits for the drain of the node: it is in maintenance as soon as the chain ends.
     inside = (name for name in profiles if situation.data.profiles[name].current is State.IN_MAINTENANCE)
     first = {*inside, *resumed}
+    uncordoned = not work.node.unschedulable and work.record.cordon is not None
     for name in profiles:
         try:
             profile = _Profile(workflows, workflows.by_name[name], ran, situation, first)
             if not starts and name not in first:
                 ran = profile.back()
-            elif name in resumed and _is_stopped(work):
+            elif name in resumed and uncordoned:
                 ran = profile.leave()
             else:
                 ran = profile.run(resumed=name in resumed)
@@ -117,10 +118,6 @@ def run(
     return ran
 
 
-def _is_stopped(work: Worked) -> bool:
-    return not work.node.unschedulable and work.record.cordon is not None
-
-
 class _Profile:
     def __init__(
         self,
@@ -132,7 +129,15 @@ class _Profile:
     ) -> None:
         self.kept = ran.data.profiles[workflow.name]
         self._workflows, self._workflow, self._ran = workflows, workflow, ran
-        others = {*first, *_in_maintenance(ran.data), *_drained_for(ran)} - {workflow.name}
+        drain = ran.work.record.drain_under_way
+        claims = drain.claims if drain is not None else ()
+        drained_for = {claim.name for claim in claims if claim.kind == CLAIM}
+        inside = {
+            name
+            for name, kept in ran.data.profiles.items()
+            if kept.current is State.IN_MAINTENANCE or name in drained_for
+        }
+        others = {*first, *inside} - {workflow.name}
         self._others = (*situation.in_maintenance_here, *sorted(others))
         self._situation = replace(
             situation,
@@ -289,15 +294,3 @@ class _Profile:
                     hold = replace(hold, who=kind.who, by_itself=by_itself)
                 found[answer.name] = hold
         return tuple(found.values())
-
-
-def _in_maintenance(data: WorkflowData) -> tuple[str, ...]:
-    return tuple(name for name, kept in data.profiles.items() if kept.current is State.IN_MAINTENANCE)
-
-
-def _drained_for(ran: Ran) -> tuple[str, ...]:
-    drain = ran.work.record.drain_under_way
-    if drain is None:
-        return ()
-    claims = (claim.name for claim in drain.claims if claim.kind == CLAIM)
-    return tuple(name for name in claims if name in ran.data.profiles)

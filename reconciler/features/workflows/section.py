@@ -44,12 +44,6 @@ def _notify_types() -> Types:
     return NOTIFY_TYPES
 
 
-def _schedule_types() -> Types:
-    from reconciler.features.workflows.notify_types import SCHEDULE_TYPES
-
-    return SCHEDULE_TYPES
-
-
 def _configured(types: Types, kind: str, config: object, path: Path) -> BaseModel:
     """Return a configuration as the section of its type; `path` is that of the type. Raises Mistakes."""
     section = types.get(kind)
@@ -123,7 +117,9 @@ class Schedule(LooseSection):
 
     @model_validator(mode="after")
     def _of_its_type(self) -> Schedule:
-        self._config = _configured(_schedule_types(), self.type.lower(), self.config, ())
+        from reconciler.features.workflows.notify_types import SCHEDULE_TYPES
+
+        self._config = _configured(SCHEDULE_TYPES, self.type.lower(), self.config, ())
         return self
 
     @property
@@ -203,37 +199,30 @@ class WorkflowSettings(LooseSection):
 
     @model_validator(mode="after")
     def _names_exist(self) -> WorkflowSettings:
-        found = (*self._doubled(), *self._unknown())
-        if found:
-            raise Mistakes(found)
+        mistakes: list[Mistake] = []
+        known = {
+            kind: [instance.name for instance in getattr(self.instances, kind)]
+            for kind in ("check", "trigger", "notify")
+        }
+        lists: list[tuple[Path, list[str]]] = [(("instances", kind), given) for kind, given in known.items()]
+        for path, given in (*lists, (("profiles",), [profile.name for profile in self.profiles])):
+            if len(given) > limits.INSTANCES:
+                mistakes.append(Mistake(path, f"has {len(given)} entries; the limit is {limits.INSTANCES}"))
+            for place, name in enumerate(given):
+                if name in given[:place]:
+                    first = given.index(name)
+                    message = f"{literal(name)} is also the name of entry {first + 1}; names are unique"
+                    mistakes.append(Mistake((*path, place, "name"), message))
+        for place, profile in enumerate(self.profiles):
+            mistakes += _unknown_in(profile, place, known)
+        if mistakes:
+            raise Mistakes(tuple(mistakes))
         return self
 
     @property
     def on(self) -> bool:
         """Whether the settings have any workflow."""
         return bool(self.profiles)
-
-    def _doubled(self) -> Iterator[Mistake]:
-        lists: tuple[tuple[Path, tuple[str, ...]], ...] = (
-            (("instances", "check"), tuple(one.name for one in self.instances.check)),
-            (("instances", "trigger"), tuple(one.name for one in self.instances.trigger)),
-            (("instances", "notify"), tuple(one.name for one in self.instances.notify)),
-            (("profiles",), tuple(one.name for one in self.profiles)),
-        )
-        for path, given in lists:
-            if len(given) > limits.INSTANCES:
-                yield Mistake(path, f"has {len(given)} entries; the limit is {limits.INSTANCES}")
-            for place, name in enumerate(given):
-                if name in given[:place]:
-                    first = given.index(name)
-                    message = f"{literal(name)} is also the name of entry {first + 1}; names are unique"
-                    yield Mistake((*path, place, "name"), message)
-
-    def _unknown(self) -> Iterator[Mistake]:
-        given = self.instances
-        known = {kind: [one.name for one in getattr(given, kind)] for kind in ("check", "trigger", "notify")}
-        for place, profile in enumerate(self.profiles):
-            yield from _unknown_in(profile, place, known)
 
 
 def unknown_names(content: object) -> Iterator[Mistake]:

@@ -111,19 +111,16 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = self._split()
-        self._depth = 0
-
-    def _split(self) -> list[str]:
         tokens, position = [], 0
-        while self._text[position:].strip():
-            found = _TOKEN.match(self._text, position)
-            if found is None:
-                wrong = self._text[position:].strip()[0]
-                raise ValueExpressionError(f"{self._text!r}: {wrong!r} can't stand in this expression")
-            tokens.append(found[0].strip())
-            position = found.end()
-        return tokens[::-1]
+        while text[position:].strip():
+            token = _TOKEN.match(text, position)
+            if token is None:
+                wrong = text[position:].strip()[0]
+                raise ValueExpressionError(f"{text!r}: {wrong!r} can't stand in this expression")
+            tokens.append(token[0].strip())
+            position = token.end()
+        self._tokens = tokens[::-1]
+        self._depth = 0
 
     @property
     def next(self) -> str | None:
@@ -192,16 +189,16 @@ def _evaluate(part: Part, value: float) -> Value:
             return _truth(_evaluate(left, value)) and _truth(_evaluate(right, value))
         case Between("||", left, right):
             return _truth(_evaluate(left, value)) or _truth(_evaluate(right, value))
+        case Between("==" | "!=" as sign, left, right):
+            given = _evaluate(left, value), _evaluate(right, value)
+            if any(isinstance(each, bool) for each in given):
+                same = _truth(given[0]) == _truth(given[1])
+            else:
+                same = given[0] == given[1]
+            return same is (sign == "==")
         case Between(sign, left, right):
-            return _between(sign, _evaluate(left, value), _evaluate(right, value))
-
-
-def _between(sign: str, left: Value, right: Value) -> Value:
-    if sign in ("==", "!="):
-        if isinstance(left, bool) or isinstance(right, bool):
-            return (_truth(left) == _truth(right)) is (sign == "==")
-        return (left == right) is (sign == "==")
-    return _OPERATORS[sign](_number(left, sign), _number(right, sign))
+            terms = _evaluate(left, value), _evaluate(right, value)
+            return _OPERATORS[sign](_number(terms[0], sign), _number(terms[1], sign))
 
 
 def _number(value: Value, sign: str) -> float:

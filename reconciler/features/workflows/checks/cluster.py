@@ -87,7 +87,8 @@ def _answer(
     counted = {
         member.node.name: ends
         for member in busy
-        if _belongs(member, config, group)
+        if (not config.profile or config.profile in member.profiles)
+        and all(member.node.labels.get(key) == value for key, value in group.items())
         and ((ends := _ends(member, config)) is None or situation.now < ends)
     }
     scope = f" with {', '.join(f'{key}={value}' for key, value in group.items())}" if group else ""
@@ -105,12 +106,6 @@ def _answer(
 
 def _in_maintenance(members: Fleet) -> tuple[Member, ...]:
     return tuple(member for member in members if member.in_maintenance)
-
-
-def _belongs(member: Member, config: MaxMaintenanceCheck, group: Mapping[str, str]) -> bool:
-    if config.profile and config.profile not in member.profiles:
-        return False
-    return all(member.node.labels.get(key) == value for key, value in group.items())
 
 
 def _ends(member: Member, config: MaxMaintenanceCheck) -> datetime | None:
@@ -239,12 +234,9 @@ def _waiting(config: ClusterHealthyCheck, situation: WorkflowSituation) -> list[
         if pod.phase == "Pending"
         and pod.deleting_until is None
         and (not config.namespaces or pod.namespace in config.namespaces)
-        and _is_older(pod.created, before)
+        and pod.created is not None
+        and pod.created <= before
     )
-
-
-def _is_older(created: datetime | None, before: datetime) -> bool:
-    return created is not None and created <= before
 
 
 def _alerts(config: PrometheusAlerts, situation: WorkflowSituation) -> CheckResult:

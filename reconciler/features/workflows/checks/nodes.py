@@ -235,8 +235,8 @@ def affinity(config: AffinityCheck, situation: WorkflowSituation) -> CheckResult
 
 
 def _operational(profile: str, members: Fleet) -> int:
-    found = (member.data.profiles.get(profile) for member in members)
-    return sum(one is not None and one.current is State.OPERATIONAL for one in found)
+    kept = (member.data.profiles.get(profile) for member in members)
+    return sum(data is not None and data.current is State.OPERATIONAL for data in kept)
 
 
 def _affinity_first(profile: str, members: Fleet, choosy: Container[str]) -> str:
@@ -248,11 +248,14 @@ def _affinity_first(profile: str, members: Fleet, choosy: Container[str]) -> str
 
 
 def _nodes_with(wanted: Requirement, pods: Mapping[str, tuple[Pod, ...]]) -> frozenset[str]:
-    return frozenset(name for name, found in pods.items() if any(_prefers(pod, wanted) for pod in found))
-
-
-def _prefers(pod: Pod, wanted: Requirement) -> bool:
-    return not pod.finished and pod.placement is not None and wanted in pod.placement.prefers
+    return frozenset(
+        name
+        for name, there in pods.items()
+        if any(
+            not pod.finished and pod.placement is not None and wanted in pod.placement.prefers
+            for pod in there
+        )
+    )
 
 
 @check_type("approved", KeylessCheck, who="whoever may approve it: `reconciler approve {node}{config}`")
