@@ -307,7 +307,27 @@ def summed_up(
     """Return the whole answer. `answers` are those of webhooks, None if they were not asked."""
     asked = answers or WebhookAnswers()
     findings = (*judged.found, *_refused(judged, asked.refusals))
-    workloads = sorted(_by_workload(findings), key=_place)
+    grouped: dict[Workload, dict[_Key, list[PodFinding]]] = {}
+    for finding in findings:
+        groups = grouped.setdefault(workload_of(finding.pod), {})
+        groups.setdefault((finding.code, finding.about), []).append(finding)
+    workloads = []
+    for workload, groups in grouped.items():
+        of_workload = [
+            Finding(
+                same[0].code,
+                same[0].severity,
+                same[0].because,
+                same[0].remedy,
+                pods=tuple(sorted({finding.pod.name for finding in same})),
+                nodes=tuple(sorted({finding.pod.node for finding in same})),
+                about=same[0].about,
+            )
+            for same in groups.values()
+        ]
+        of_workload.sort(key=lambda finding: finding.severity.rank)
+        workloads.append(WorkloadFindings(workload, tuple(of_workload)))
+    workloads.sort(key=_place)
     blocking = (finding for finding in findings if finding.severity is Severity.BLOCKS)
     notes = list(judged.notes)
     if answers is not None:
@@ -338,28 +358,6 @@ def summed_up(
 def _place(one: WorkloadFindings) -> tuple[int, int, Workload]:
     worst = (finding for finding in one.findings if finding.severity is one.severity)
     return one.severity.rank, -max(len(finding.pods) for finding in worst), one.workload
-
-
-def _by_workload(of_pods: Iterable[PodFinding]) -> Iterator[WorkloadFindings]:
-    grouped: dict[Workload, dict[_Key, list[PodFinding]]] = {}
-    for finding in of_pods:
-        of_workload = grouped.setdefault(workload_of(finding.pod), {})
-        of_workload.setdefault((finding.code, finding.about), []).append(finding)
-    for workload, groups in grouped.items():
-        findings = [
-            Finding(
-                same[0].code,
-                same[0].severity,
-                same[0].because,
-                same[0].remedy,
-                pods=tuple(sorted({finding.pod.name for finding in same})),
-                nodes=tuple(sorted({finding.pod.node for finding in same})),
-                about=same[0].about,
-            )
-            for same in groups.values()
-        ]
-        findings.sort(key=lambda finding: finding.severity.rank)
-        yield WorkloadFindings(workload, tuple(findings))
 
 
 def _refused(judged: Judgement, refusals: Iterable[WebhookRefusal]) -> Iterator[PodFinding]:

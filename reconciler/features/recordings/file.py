@@ -57,7 +57,23 @@ def policy_of(text: str, settings_in_use: Settings, now: datetime) -> tuple[Docu
     settings: dict[str, Any] = value if isinstance(value, dict) else {}
     kept = {key: settings[key] for key in _SECTIONS if settings.get(key) is not None}
     left = [key for key in settings if key not in kept and key not in ("apiVersion", "kind", _CALENDARS)]
-    for key, entries in _of_calendars(settings_in_use, now).items():
+    for rule in (rule for part in settings_in_use.of_features for rule in part.rules(settings_in_use)):
+        ahead = takewhile(lambda run: run.start < now + _AHEAD, rule.times.runs(now))
+        # A calendar without a time ahead opens no window, but it is there.
+        runs = list(islice(ahead, _RUNS)) or ([_NEVER] if isinstance(rule, Window) else [])
+        selector = [encoded(each) for each in rule.selector.requirements]
+        more = {} if isinstance(rule, Window) else {"reason": rule.reason, "absolute": rule.absolute}
+        entries = [
+            {
+                "name": f"{rule.name} {number}",
+                "start": to_text(max(run.start, limits.EARLIEST)),
+                "end": to_text(min(run.end, limits.LATEST)),
+                **{key: value for key, value in more.items() if value},
+                **({"nodeSelector": {"matchExpressions": selector}} if selector else {}),
+            }
+            for number, run in enumerate(runs, 1)
+        ]
+        key = "windows" if isinstance(rule, Window) else "notAllowed"
         kept[key] = [*kept.get(key, ()), *entries]
     if isinstance(sources := kept.get("sources"), dict):
         kept["sources"] = {key: sources[key] for key in _SOURCES if key in sources}
@@ -69,27 +85,6 @@ def policy_of(text: str, settings_in_use: Settings, now: datetime) -> tuple[Docu
             for key, each in hooks.items()
         }
     return kept, left
-
-
-def _of_calendars(settings: Settings, now: datetime) -> Mapping[str, list[Document]]:
-    found: dict[str, list[Document]] = {}
-    for rule in (rule for part in settings.of_features for rule in part.rules(settings)):
-        ahead = takewhile(lambda run: run.start < now + _AHEAD, rule.times.runs(now))
-        # A calendar without a time ahead opens no window, but it is there.
-        runs = list(islice(ahead, _RUNS)) or ([_NEVER] if isinstance(rule, Window) else [])
-        selector = [encoded(each) for each in rule.selector.requirements]
-        more = {} if isinstance(rule, Window) else {"reason": rule.reason, "absolute": rule.absolute}
-        found.setdefault("windows" if isinstance(rule, Window) else "notAllowed", []).extend(
-            {
-                "name": f"{rule.name} {number}",
-                "start": to_text(max(run.start, limits.EARLIEST)),
-                "end": to_text(min(run.end, limits.LATEST)),
-                **{key: value for key, value in more.items() if value},
-                **({"nodeSelector": {"matchExpressions": selector}} if selector else {}),
-            }
-            for number, run in enumerate(runs, 1)
-        )
-    return found
 
 
 _NEVER = Run(limits.LATEST - timedelta(days=1), limits.LATEST)

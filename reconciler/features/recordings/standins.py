@@ -111,7 +111,11 @@ class StandIns:
         if isinstance(value, list):
             return [self._walked(item, each) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) > _LARGEST:
-            return float(f"{value:.0e}") if isinstance(value, float) else _rounded(value)
+            if isinstance(value, float):
+                return float(f"{value:.0e}")
+            digits = str(abs(value))
+            size = int(f"{digits[0]}{'0' * (len(digits) - 1)}")
+            return size if value > 0 else -size
         return round(value, _DECIMALS) if isinstance(value, float) else value
 
     def _text(self, text: str, each: Callable[[str], str]) -> str:
@@ -159,9 +163,15 @@ class StandIns:
     def _replaced(self, word: str) -> str:
         key = word.casefold()
         stand_in = self._numbers[key]
-        # Spellings that differ in their case alone go on doing so.
         others = sorted(self._found[key] - {key})
-        return _spelt(stand_in, others.index(word) + 1) if word in others else stand_in
+        if word not in others:
+            return stand_in
+        # Spellings that differ in their case alone go on doing so: the letters of the bits of this number are
+        # in upper case.
+        number = others.index(word) + 1
+        letters = [place for place, letter in enumerate(stand_in) if letter.isalpha()]
+        upper = {place for bit, place in enumerate(letters) if number >> bit & 1}
+        return "".join(letter.upper() if place in upper else letter for place, letter in enumerate(stand_in))
 
     def _kind(self, word: str) -> str:
         if word in self._regions:
@@ -183,19 +193,6 @@ def _stand_in(kind: str, number: int, word: str) -> str:
     if kind == REGIONS:
         return f"zz-region-{number}"
     return f"host-s{number:03d}.invalid" if kind == ADDRESSES else f"{kind.removesuffix('s')}-s{number:03d}"
-
-
-def _spelt(stand_in: str, number: int) -> str:
-    """Return another spelling of a stand-in: the letters of the bits of the number in upper case."""
-    letters = [place for place, letter in enumerate(stand_in) if letter.isalpha()]
-    upper = {place for bit, place in enumerate(letters) if number >> bit & 1}
-    return "".join(letter.upper() if place in upper else letter for place, letter in enumerate(stand_in))
-
-
-def _rounded(number: int) -> int:
-    digits = str(abs(number))
-    size = int(f"{digits[0]}{'0' * (len(digits) - 1)}")
-    return size if number > 0 else -size
 
 
 def _texts(value: Any) -> Iterator[str]:

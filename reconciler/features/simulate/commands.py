@@ -130,7 +130,19 @@ def simulate(
 
 def _scenario(asked: _Asked, settings: Settings, now: datetime) -> Scenario:
     if asked.history is not None:
-        return _from_history(asked.history, asked)
+        name, lines = named(asked.history), CaseLines(None)
+        too_many = f"{name}: it has more than {MOST_CASES} cases; use a part of it"
+        read_case_lines(asked.history, lines, too_many)
+        if lines.mistakes:
+            # A part of a history is not that history.
+            shown = [str(mistake) for mistake in lines.mistakes[:_NAMED]]
+            more = lines.counts["broken"] - len(shown)
+            shown += [f"and {count_of(more, 'more line')} that can't be read"] if more else []
+            raise click.UsageError("repair or remove these lines:\n" + "\n".join(shown))
+        try:
+            return recorded(lines.cases, nodes=asked.nodes, days=asked.days, source=limits.text(name))
+        except ValueError as error:
+            raise click.UsageError(f"{name}: {error}") from error
     assert asked.made_up is not None
     zone = settings.time_zone
     first = asked.start.date() if asked.start is not None else now.astimezone(zone).date()
@@ -138,21 +150,3 @@ def _scenario(asked: _Asked, settings: Settings, now: datetime) -> Scenario:
     if not EARLIEST <= start <= LATEST - timedelta(days=LONGEST):
         raise click.UsageError(f"--start {first}: write a day from the year 2001 to 2099")
     return made_up(asked.made_up, start=start, days=asked.days or _DAYS, nodes=asked.nodes)
-
-
-def _from_history(path: Path, asked: _Asked) -> Scenario:
-    """Return the cases of a file as a scenario.
-
-    A line that can't be read is an error, because a part of a history is not that history.
-    """
-    name, lines = named(path), CaseLines(None)
-    read_case_lines(path, lines, f"{name}: it has more than {MOST_CASES} cases; use a part of it")
-    if lines.mistakes:
-        shown = [str(mistake) for mistake in lines.mistakes[:_NAMED]]
-        more = lines.counts["broken"] - len(shown)
-        shown += [f"and {count_of(more, 'more line')} that can't be read"] if more else []
-        raise click.UsageError("repair or remove these lines:\n" + "\n".join(shown))
-    try:
-        return recorded(lines.cases, nodes=asked.nodes, days=asked.days, source=limits.text(name))
-    except ValueError as error:
-        raise click.UsageError(f"{name}: {error}") from error

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from reconciler.features.simulate.fleet import PartialApi, TimedDrains
-from reconciler.features.simulate.scenario import FleetNode, PlayedEvent, Scenario
+from reconciler.features.simulate.scenario import PlayedEvent, Scenario
 from reconciler.features.simulate.scorer import Score, Scorer
 from reconciler.model.moments import to_text
 from reconciler.model.node import Node
@@ -100,10 +100,13 @@ class _Play:
         self._platform = SimulatedPlatform(self._cluster, prefix=settings.keys.prefix)
         # The agent if the policy reads it, else the detector of AKS: two reports of one event say the same.
         self._by_agent = parts.sources.wants(settings).agents
-        self._nodes = {one.name: self._prepared(one) for one in scenario.nodes}
-        for node in self._nodes.values():
+        self._nodes: dict[str, Node] = {}
+        for played in scenario.nodes:
+            node = played.node()
+            node = node if self._by_agent else replace(node, conditions=quiet_conditions())
+            self._nodes[node.name] = node
             self._cluster.add_node(node)
-        takes = {one.name: one.drain for one in scenario.nodes}
+        takes = {played.name: played.drain for played in scenario.nodes}
         drains = TimedDrains(self._cluster, takes.__getitem__)
         api = PartialApi(self._cluster, settings, parts, drains.pods, whole=whole)
         self._scorer = Scorer(scenario, settings, self._cluster, drains)
@@ -159,14 +162,7 @@ class _Play:
     def _happened(self, happening: Happening) -> None:
         if happening.what == "node gone":
             node = self._nodes[happening.node]
-            self._clock.after(REPLACED_AFTER, lambda: self._joined(node))
-
-    def _joined(self, node: Node) -> None:
-        self._cluster.add_node(node)
-
-    def _prepared(self, one: FleetNode) -> Node:
-        node = one.node()
-        return node if self._by_agent else replace(node, conditions=quiet_conditions())
+            self._clock.after(REPLACED_AFTER, lambda: self._cluster.add_node(node))
 
     def _announce(self, event: PlayedEvent) -> None:
         """Make an event known, and put on the agenda what follows from it."""

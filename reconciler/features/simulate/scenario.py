@@ -158,10 +158,15 @@ RATES = (
 def made_up(seed: int, *, start: datetime, days: int, nodes: int) -> Scenario:
     """Return a fleet of so many nodes and its events, from `start` (UTC); the same seed gives the same."""
     draws = Draws(seed)
-    fleet = tuple(_fleet(draws, nodes))
+    fleet = []
+    for number in range(nodes):
+        pool = _pool_of(number, nodes)
+        name = f"aks-{pool}-31415926-vmss{number:06d}"
+        zone = f"{_REGION}-{number % _ZONES + 1}"
+        fleet.append(FleetNode(name, pool, zone, drain_time(draws, name), spot=pool == _SPOT))
     end = start + timedelta(days=days)
     events = sorted(_events(draws, fleet, start, end), key=lambda event: (event.at, event.id))
-    return Scenario(start, end, fleet, tuple(events), f"made up with seed {seed}")
+    return Scenario(start, end, tuple(fleet), tuple(events), f"made up with seed {seed}")
 
 
 def filled(nodes: Iterable[FleetNode], count: int, seed: int) -> tuple[FleetNode, ...]:
@@ -183,14 +188,6 @@ def filled(nodes: Iterable[FleetNode], count: int, seed: int) -> tuple[FleetNode
 def drain_time(draws: Draws, node: str) -> timedelta:
     """Return how long the drain of a node takes that nothing is known about."""
     return timedelta(minutes=draws.one_of(_DRAIN_MINUTES, "drain", node))
-
-
-def _fleet(draws: Draws, count: int) -> Iterator[FleetNode]:
-    for number in range(count):
-        pool = _pool_of(number, count)
-        name = f"aks-{pool}-31415926-vmss{number:06d}"
-        zone = f"{_REGION}-{number % _ZONES + 1}"
-        yield FleetNode(name, pool, zone, drain_time(draws, name), spot=pool == _SPOT)
 
 
 def _pool_of(number: int, count: int) -> str:

@@ -207,8 +207,8 @@ class Scorer:
                 self._events[id_].seen = True
         end = self._scenario.end
         self._waits.until(end)
-        for one in self._emptied.values():
-            self._empty += end - one.at
+        for emptied in self._emptied.values():
+            self._empty += end - emptied.at
         fates: Counter[Fate] = Counter()
         by_kind: dict[Kind, Counter[Fate]] = {}
         hopeless = 0
@@ -218,7 +218,8 @@ class Scorer:
             by_kind.setdefault(played.event.kind, Counter())[fate] += 1
             notice = played.event.starts - played.event.at
             hopeless += fate is Fate.MISSED and notice < self._takes[played.event.node]
-        outs = _settled(self._outs)
+        # The last count of each moment: what ends in the moment in which it began is none.
+        outs = list(dict(self._outs).items())
         most_out_at, most_out = max(outs, key=lambda out: out[1])
         spans = [*outs, (end, 0)]
         return Score(
@@ -315,8 +316,3 @@ class Scorer:
         else:
             self._out.discard(node)
         self._outs.append((self._now, len(self._out)))
-
-
-def _settled(outs: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
-    """Return the last count of each moment: what ends in the moment in which it began is none."""
-    return list(dict(outs).items())
