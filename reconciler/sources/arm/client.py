@@ -270,10 +270,16 @@ class Arm:
         from azure.core.exceptions import AzureError, ClientAuthenticationError, ServiceRequestError
         from azure.identity import CredentialUnavailableError
 
+        # How many calls are left of each limit that an answer reports.
         spare: list[int] = []
 
         def note(response: Any) -> None:
-            spare.append(_remaining(response.http_response.headers))
+            for name, text in response.http_response.headers.items():
+                if name.casefold().startswith("x-ms-ratelimit-remaining"):
+                    # 'Microsoft.Compute/HighCostGet3Min;159,Microsoft.Compute/HighCostGet30Min;799', or just
+                    # '11999'.
+                    counts = [part.rpartition(";")[2].strip() for part in text.split(",")]
+                    spare.extend(int(count) for count in counts if count.isdecimal())
 
         try:
             client = self._compute(scope.subscription)
@@ -369,14 +375,3 @@ def _view(
     if not isinstance(view, Mapping):
         raise TypeError(f"the instance view is {type(view).__name__}")
     return view
-
-
-def _remaining(headers: Mapping[str, str]) -> int:
-    """Return how many calls are left of the nearest limit; more than RESERVE if no limit is reported."""
-    left = [RESERVE + 1]
-    for name, text in headers.items():
-        if name.casefold().startswith("x-ms-ratelimit-remaining"):
-            # 'Microsoft.Compute/HighCostGet3Min;159,Microsoft.Compute/HighCostGet30Min;799', or just '11999'.
-            counts = [part.rpartition(";")[2].strip() for part in text.split(",")]
-            left += [int(count) for count in counts if count.isdecimal()]
-    return min(left)

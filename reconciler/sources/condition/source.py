@@ -173,12 +173,6 @@ def parse_message(source: str, message: str) -> Signal:
     )
 
 
-def _is_no_answer(text: str) -> bool:
-    """Whether the text says that the detector got no answer, and so nothing of an event (Azure/AKS#4757)."""
-    words = text.casefold()
-    return words.startswith("timeout when running plugin") or "advisory" in words.split()
-
-
 def _seconds(digits: str) -> timedelta | None:
     try:
         # -1 is Azure's "unknown".
@@ -216,7 +210,10 @@ def _read_one(condition: Condition, stale_after: timedelta | None) -> Reading:
     if condition.status == "True":
         signal = parse_message(source, condition.message)
         kind = _TYPED.get(condition.type)
-        if signal.kind is Kind.UNKNOWN and kind is not None and not _is_no_answer(signal.description):
+        # Where the detector got no answer, it says so, and nothing of an event (Azure/AKS#4757).
+        words = signal.description.casefold()
+        no_answer = words.startswith("timeout when running plugin") or "advisory" in words.split()
+        if signal.kind is Kind.UNKNOWN and kind is not None and not no_answer:
             signal = replace(signal, kind=kind, degraded=is_degraded(kind, signal.initiator))
         # If there are several events, the condition shows only one, and not always the next one.
         return Reading(

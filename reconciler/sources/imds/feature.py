@@ -156,8 +156,8 @@ def acknowledgements(
     """Return, by node, the events that the settings acknowledge, and what prevents it.
 
     `vms` returns the nodes of each VM, by its name (casefolded), and `awaits` why nothing may follow the
-    drain of a node yet. A node whose data ends in an error is one of
-    `faults`. No event about it is acknowledged.
+    drain of a node yet. A node whose data ends in an error is one of `faults`. No event about it is
+    acknowledged.
     """
     faults = Faults() if faults is None else faults
     by_id: dict[str, list[tuple[NodeFacts, Signal]]] = {}
@@ -207,12 +207,9 @@ def _of_event(
 
 
 def _by_id(node: NodeFacts) -> tuple[tuple[str, Signal], ...]:
-    return tuple((signal.id.casefold(), signal) for signal in _signals(node))
-
-
-def _signals(node: NodeFacts) -> Iterator[Signal]:
-    for reading in node.assessment.readings:
-        yield from _with_id(reading)
+    return tuple(
+        (signal.id.casefold(), signal) for reading in node.assessment.readings for signal in _with_id(reading)
+    )
 
 
 def _with_id(reading: Reading) -> Iterator[Signal]:
