@@ -70,7 +70,7 @@ def parse_aks(value: object) -> CalendarTimes:
     document, created, path = _document(value)
     if _is_shared(document):
         event, dates = _window(document, path, created, around=_AROUND)
-        return CalendarTimes((event,), tuple(dates))
+        return CalendarTimes((event,), dates)
     if not any(value_of(document, key) for key in _KEYS):
         raise ValueError(f"is not a maintenance configuration of AKS: it has none of {', '.join(_KEYS)}")
     document = known_keys(document, (*_KEYS, *_AROUND), path, _PLACES)
@@ -145,7 +145,19 @@ def _window(
     every = Rule(rule.frequency, days=rule.days, month_days=rule.month_days)
     start = next(every.walls(begin, begin, begin + 400 * _DAY, zone))
     event = Event(start, zone, Length(elapsed=timedelta(hours=hours)), (rule,))
-    return event, tuple(_not_allowed_dates(window.get("notAllowedDates"), zone, path))
+
+    dates = []
+    path = f"{path}.notAllowedDates"
+    for index, span in enumerate(_list(window.get("notAllowedDates"), path)):
+        here = f"{path}[{index}]"
+        entry = known_keys(_mapping(span, here), ("start", "end"), here)
+        first_day = _date(entry.get("start"), f"{here}.start")
+        # The end is a day on which maintenance is not allowed either.
+        end = _date(entry.get("end"), f"{here}.end") + _DAY
+        if end <= first_day:
+            raise ValueError(f"{here}.end: is before the start")
+        dates.append(Event(datetime.combine(first_day, time()), zone, Length(wall=end - first_day)))
+    return event, tuple(dates)
 
 
 def _rule(key: str, given: Mapping[str, Any], path: str) -> Rule:
@@ -172,19 +184,6 @@ def _rule(key: str, given: Mapping[str, Any], path: str) -> Rule:
         )
     day = _day(part.get("dayOfWeek"), f"{path}.dayOfWeek")
     return Rule(Frequency.MONTHLY, interval, days=((day, _WEEKS[week]),))
-
-
-def _not_allowed_dates(value: object, zone: timezone, of: str) -> Iterator[Event]:
-    path = f"{of}.notAllowedDates"
-    for index, span in enumerate(_list(value, path)):
-        here = f"{path}[{index}]"
-        entry = known_keys(_mapping(span, here), ("start", "end"), here)
-        start = _date(entry.get("start"), f"{here}.start")
-        # The end is a day on which maintenance is not allowed either.
-        end = _date(entry.get("end"), f"{here}.end") + _DAY
-        if end <= start:
-            raise ValueError(f"{here}.end: is before the start")
-        yield Event(datetime.combine(start, time()), zone, Length(wall=end - start))
 
 
 def _not_allowed_time(value: object) -> Iterator[Event]:

@@ -290,7 +290,13 @@ class VCenterClient:
             for each in properties(content, through(view, wanted, [tasks])):
                 if "info.state" not in each:
                     hosts[limits.text(str(each.get("name") or ""), limits.NAME).casefold()] = each
-                elif _enters(each):
+                    continue
+                # vCenter waits in a running task until the host has no VM that is powered on, and then sets
+                # the mode. A queued task may be refused, and an ended one stays in the list for a while.
+                # pyvmomi makes a method of the name.
+                name = getattr(getattr(each.get("info.name"), "info", None), "wsdlName", "")
+                enters = name == _ENTER or each.get("info.descriptionId") == _ENTER_ID
+                if enters and str(each["info.state"]) == "running":
                     entering.add(each["id"])
             # Without its mode, nothing is known about a host.
             known = {name: each for name, each in hosts.items() if "runtime.inMaintenanceMode" in each}
@@ -372,19 +378,6 @@ def through(view: Any, wanted: Sequence[Any], further: Sequence[Any] = ()) -> An
     )
     start = query.ObjectSpec(obj=view, skip=True, selectSet=[path])
     return query.FilterSpec(objectSet=[start], propSet=list(wanted))
-
-
-def _enters(task: dict[str, Any]) -> bool:
-    """Whether a task that runs brings its host into maintenance mode.
-
-    vCenter waits in it until the host has no VM that is powered on, and only then sets the mode. A queued
-    task may be refused, and an ended one stays in the list for a while.
-    """
-    if str(task["info.state"]) != "running":
-        return False
-    # pyvmomi makes a method of the name.
-    name = getattr(getattr(task.get("info.name"), "info", None), "wsdlName", "")
-    return name == _ENTER or task.get("info.descriptionId") == _ENTER_ID
 
 
 def words_of(error: Exception, server: VCenter) -> str:

@@ -222,16 +222,19 @@ def asks(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
 
     The same reason has one entry. Of one code, the reasons after the first few share an entry.
     """
+    now = facts.plan.now
     plans = {node.node: node for node in facts.plan.nodes}
+    # What can't wait comes first, by its date.
+    first = sorted(filter(facts.presses, facts.plan.nodes), key=lambda node: node.platform_time or now)
+    rest = [node for node in facts.plan.nodes if not facts.presses(node)]
     asked = people(
         facts.plan,
         facts.outcomes,
         facts.trouble,
-        nodes=sorted(facts.plan.nodes, key=lambda node: _press_key(facts, node)),
+        nodes=[*first, *rest],
         obstacles_of=lambda node: facts.obstacles.get(node.node, ()),
         presses=facts.presses,
     )
-    now = facts.plan.now
     entries: list[tuple[tuple[int, datetime], Entry]] = []
     for ask in asked:
         nodes = [plans[name] for name in ask.nodes]
@@ -249,12 +252,6 @@ def asks(facts: PageFacts, chosen: Collection[str] | None = None) -> EntryList:
         entries.append((key, Entry(_some(list(ask.nodes)), ask.because, left, who=ask.who, red=red)))
     entries.sort(key=lambda entry: entry[0])
     return _listed([entry for _, entry in entries], chosen)
-
-
-def _press_key(facts: PageFacts, node: NodePlan) -> tuple[bool, datetime]:
-    """Return the sort key of a node: what can't wait first, by its date; the rest keeps its order."""
-    presses = facts.presses(node)
-    return not presses, (node.platform_time or facts.plan.now) if presses else facts.plan.now
 
 
 def _left(facts: PageFacts, node: NodePlan) -> str:

@@ -136,16 +136,7 @@ class WorkflowMail:
                 if not encrypted and settings.host not in _LOCAL:
                     why = f"{settings.host} has no STARTTLS, so the password is not sent to it"
                     raise NotSent(why, refused=True)
-                self._login(server)
+                plain = f"{settings.identity.text}\0{settings.user.text}\0{settings.password.text}"
+                server.auth("PLAIN", lambda challenge=None: plain)
             server.send_message(mail)
         return ""
-
-    def _login(self, server: smtplib.SMTP) -> None:
-        settings = self._settings
-        text = f"{settings.identity.text}\0{settings.user.text}\0{settings.password.text}"
-
-        def answer(challenge: bytes | None = None) -> str:
-            del challenge
-            return text
-
-        server.auth("PLAIN", answer)

@@ -155,6 +155,9 @@ class WorkflowSlack:
         return _to_webhook(self._http, self._settings.url.text, body)
 
 
+_AHEAD = timedelta(minutes=5)
+
+
 class WorkflowThread:
     """Posts messages into a thread, and begins a new one after each period.
 
@@ -168,8 +171,15 @@ class WorkflowThread:
 
     def send(self, delivery: Delivery) -> str:
         """Post the message into the thread of the period, or into a new one."""
-        seen = self._seen()
-        if seen is not None and seen.holder and _lasts(seen, self._tools.now()):
+        seen, now = self._seen(), self._tools.now()
+        if (
+            seen is not None
+            and seen.holder
+            and seen.renewed is not None
+            # A Lease of the future would keep its thread for ever.
+            and seen.renewed <= shifted(now, _AHEAD)
+            and now <= shifted(seen.renewed, seen.duration)
+        ):
             thread = seen.holder
         else:
             # The Lease has the new thread before anything is posted there.
@@ -214,13 +224,3 @@ class WorkflowThread:
         if thread:
             body["thread_ts"] = thread
         return post_message(self._tools.http, settings.url, settings.token.text, body)
-
-
-_AHEAD = timedelta(minutes=5)
-
-
-def _lasts(seen: LeaseSeen, now: datetime) -> bool:
-    """Whether the thread is to be continued. A Lease of the future would keep it for ever."""
-    if seen.renewed is None or seen.renewed > shifted(now, _AHEAD):
-        return False
-    return now <= shifted(seen.renewed, seen.duration)
