@@ -27,6 +27,7 @@ from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, keys_of
 from reconciler.model.messages import MessageReceiver
 from reconciler.model.node import HOSTED_LABEL, Node
 from reconciler.model.selector import EVERYTHING, LabelSelector, Operator
+from reconciler.model.values import replace
 from reconciler.settings.draining import Adoptable, Budget, Coexist, Drain
 from reconciler.settings.fields import ConditionType, Duration, Flag, Prefix, Section, Selector, Text, Zone
 from reconciler.settings.mistakes import ChangedScalar, KeyWarning, Mistake, Mistakes
@@ -95,9 +96,6 @@ class Override(Section):
     node_selector: Selector = Field(default=EVERYTHING, description="Its nodes. Default: all.")
     events: Events = Field(
         default_factory=Events, description="As `events`. Keys left out keep their values."
-    )
-    conditions: dict[ConditionType, ConditionMeaning] = Field(
-        default={}, description="As `conditions`. Keys left out keep their values. Default: none."
     )
 
 
@@ -244,6 +242,26 @@ class SourceSection(FeatureSection[T], frozen=True, kw_only=True):
     reads_conditions: frozenset[str] = frozenset()
 
 
+CONDITIONS = "conditions"
+"""The key of the section with what node conditions mean, at the top and in each override."""
+
+
+class ConditionsSection(FeatureSection[Mapping[str, ConditionMeaning]], frozen=True, kw_only=True):
+    """The section `conditions`, brought by the source that reads the node conditions which it names.
+
+    It stands in each override as well. Without such a source there is no such key, and no condition has a
+    policy.
+    """
+
+    key: str = CONDITIONS
+    type: Any = dict[ConditionType, ConditionMeaning]
+    after: str = "events"
+
+    def sees(self, settings: Settings) -> bool:
+        """Return whether it names a condition."""
+        return bool(settings.condition_types())
+
+
 class PolicyWords(Struct, frozen=True):
     """What a policy says because of a key of a feature, in words; a part that it does not need is empty.
 
@@ -326,12 +344,6 @@ class Settings(Section):
     )
     events: Events = Field(
         default_factory=Events, description="What the reconciler does about each kind of event."
-    )
-    conditions: dict[ConditionType, ConditionMeaning] = Field(
-        default={},
-        description="Node conditions, by type, that drain the node while they have the named status, without "
-        "a deadline; not those of `sources.nodeConditions`. A condition on most nodes drains none "
-        "(docs/holds.md#conditiononfewnodes). Default: none.",
     )
     windows: tuple[WindowSettings, ...] = Field(
         default=(),
@@ -523,9 +535,9 @@ class Settings(Section):
         if policies is None:
             overrides = [(index, self.overrides[index]) for index in selected]
             policies = self._policies[selected] = NodePolicies(
-                Meanings(self.events, self.conditions),
+                Meanings(self.events, conditions_in(self)),
                 *(
-                    Meanings(each.events, each.conditions, f"overrides[{index}].")
+                    Meanings(each.events, conditions_in(each), f"overrides[{index}].")
                     for index, each in overrides
                 ),
             )
@@ -560,7 +572,7 @@ class Settings(Section):
 
     def condition_types(self) -> frozenset[str]:
         """Return every condition type in the settings, overrides included."""
-        return frozenset(self.conditions).union(*(override.conditions for override in self.overrides))
+        return frozenset[str]().union(*map(conditions_in, (self, *self.overrides)))
 
     def says(self, key: str) -> bool:
         """Return whether any event or condition has a key of a feature, not at its default, on any node."""
@@ -582,7 +594,7 @@ class Settings(Section):
         tops += [(("overrides", index), override) for index, override in enumerate(self.overrides)]
         for path, top in tops:
             yield from ((((*path, "events", kind.value), top.events.of(kind))) for kind in Kind)
-            yield from (((*path, "conditions", name), meaning) for name, meaning in top.conditions.items())
+            yield from (((*path, CONDITIONS, name), meaning) for name, meaning in conditions_in(top).items())
 
     def draining(self) -> Iterator[tuple[str, Kind, EventPolicy]]:
         """Yield each policy that drains, with the key of its events: the base, and each override over it."""
@@ -625,6 +637,12 @@ class Settings(Section):
         )
 
 
+def conditions_in(place: Settings | Override) -> Mapping[str, ConditionMeaning]:
+    """Return what the top of the file or an override says about node conditions, by their type."""
+    found: Mapping[str, ConditionMeaning] = getattr(place, CONDITIONS, {})
+    return found
+
+
 @cache
 def whole_settings() -> type[Settings]:
     """Return the type of the whole file: the settings of the core with the sections of all features.
@@ -657,7 +675,18 @@ def whole_settings() -> type[Settings]:
             if section.after and any(section.after not in place.model_fields for place in places):
                 raise ValueError(f"{file}: {section.key} is after {section.after}: no such key")
             sections.append(section)
-    fields = _with_keys([section for section in sections if isinstance(section, PolicyKey)])
+    keys = [section for section in sections if isinstance(section, PolicyKey)]
+    # Of two behind the same key, the later one stands next to it.
+    keys.reverse()
+    of_conditions = [key for key in keys if key.conditions]
+    meaning: Any = _with_sections(ConditionMeaning, of_conditions)
+    meaning.of_features = {key.key: key.default for key in of_conditions}
+    by_type: Any = dict[ConditionType, meaning]
+    sections = [
+        replace(section, type=by_type) if isinstance(section, ConditionsSection) else section
+        for section in sections
+    ]
+    fields = _with_keys(keys, [section for section in sections if isinstance(section, ConditionsSection)])
     belows = dict.fromkeys(section.below for section in sections if section.below not in ("", POLICY))
     for name in belows:
         part = _with_sections(cores[name], [each for each in sections if each.below == name])
@@ -672,27 +701,26 @@ def whole_settings() -> type[Settings]:
 M = TypeVar("M", bound=Section)
 
 
-def _with_keys(keys: Sequence[PolicyKey[Any]]) -> dict[str, Any]:
-    """Return the fields of the settings that say what events and conditions mean, with these keys as well."""
-    # Of two behind the same key, the later one stands next to it.
-    keys = keys[::-1]
-    of_conditions = [key for key in keys if key.conditions]
-    event, condition = _with_sections(EventMeaning, keys), _with_sections(ConditionMeaning, of_conditions)
+def _with_keys(
+    keys: Sequence[PolicyKey[Any]], conditions: Sequence[ConditionsSection]
+) -> dict[str, tuple[Any, Any]]:
+    """Return the fields `events` and `overrides` of the settings, with these keys of each kind of event."""
+    event = _with_sections(EventMeaning, keys)
     event.of_features = {key.key: key.default for key in keys}
-    condition.of_features = {key.key: key.default for key in of_conditions}
     kinds = [name for name, field in Events.model_fields.items() if field.annotation is EventMeaning]
     events = _with_fields(Events, {name: (event, _section_of(Events, name, event)) for name in kinds})
-    conditions: Any = dict[ConditionType, condition]  # type: ignore[valid-type]
-
-    def meanings(base: type[Section]) -> dict[str, Any]:
-        return {
-            "events": (events, _section_of(base, "events", events)),
-            "conditions": (conditions, copy(base.model_fields["conditions"])),
-        }
-
-    override: Any = _with_fields(Override, meanings(Override))
+    in_override = [
+        replace(each, description=f"As `{each.key}`. Keys left out keep their values. Default: none.")
+        for each in conditions
+    ]
+    override: Any = _with_sections(
+        Override, in_override, events=(events, _section_of(Override, "events", events))
+    )
     overrides: Any = tuple[override, ...]
-    return {**meanings(Settings), "overrides": (overrides, copy(Settings.model_fields["overrides"]))}
+    return {
+        "events": (events, _section_of(Settings, "events", events)),
+        "overrides": (overrides, copy(Settings.model_fields["overrides"])),
+    }
 
 
 def _section_of(base: type[Section], name: str, section: type[Section]) -> Any:

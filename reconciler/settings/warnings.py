@@ -16,7 +16,7 @@ from reconciler.calendar.zone_names import meant_by
 from reconciler.model.event import Kind
 from reconciler.settings.mistakes import KeyWarning, Path, spelt
 from reconciler.settings.policies import DEFAULTS, LOST, OutsideWindow
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import CONDITIONS, Settings, conditions_in
 
 _FEW_NODES = 5
 """A percentage that gives one place to groups of so many nodes drains them one by one."""
@@ -173,9 +173,10 @@ def _events(settings: Settings) -> Iterator[KeyWarning]:
 
 def _conditions(settings: Settings) -> Iterator[KeyWarning]:
     """Ask about conditions that are True on healthy nodes by their names, such as `KernelReady`."""
-    tops = [("conditions", settings.conditions)]
+    tops = [(CONDITIONS, conditions_in(settings))]
     tops += [
-        (f"overrides[{index}].conditions", one.conditions) for index, one in enumerate(settings.overrides)
+        (f"overrides[{index}].{CONDITIONS}", conditions_in(one))
+        for index, one in enumerate(settings.overrides)
     ]
     named = {name for _, given in tops for name, meaning in given.items() if meaning.status is not None}
     for path, given in tops:
@@ -239,5 +240,5 @@ def _drain(settings: Settings) -> Iterator[KeyWarning]:
 def _sources(settings: Settings) -> Iterator[KeyWarning]:
     enabled = any(section.enabled for _, section in settings.sources)
     enabled = enabled or any(section.sees(settings) for section in settings.of_features)
-    if not enabled and not settings.conditions and not settings.origin.foreign:
+    if not enabled and not settings.origin.foreign:
         yield KeyWarning("sources", "none is enabled: no maintenance is ever seen", "enable one of them")

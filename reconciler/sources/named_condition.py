@@ -10,7 +10,7 @@ from reconciler.model.machine import CONDITION
 from reconciler.model.node import Node
 from reconciler.passes.plugin import Source, SourceContext, Wants
 from reconciler.settings.policies import ConditionStatus
-from reconciler.settings.schema import Settings
+from reconciler.settings.schema import ConditionsSection, Settings
 
 
 class NamedConditions(Source):
@@ -38,6 +38,15 @@ class NamedConditions(Source):
 
 
 SOURCES = (NamedConditions(),)
+
+SECTIONS = (
+    ConditionsSection(
+        default={},
+        description="Node conditions, by type, that drain the node while they have the named status, without "
+        "a deadline; not those of `sources.nodeConditions`. A condition on most nodes drains none "
+        "(docs/holds.md#conditiononfewnodes). Default: none.",
+    ),
+)
 
 _KNOWN = (ConditionStatus.TRUE, ConditionStatus.FALSE)
 """A condition that is Unknown reports an event where the settings name that status, and nothing elsewhere."""
