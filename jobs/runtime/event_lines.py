@@ -1,4 +1,4 @@
-"""Files with a line of JSON for each event: those of `--history`, and logs of `serve`."""
+"""Files with a line of JSON for each event, such as logs of `serve`."""
 
 from __future__ import annotations
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from reconciler.model.content import Secret
 from reconciler.model.values import UnixMoment
 
 LONGEST = 2000
@@ -29,41 +28,12 @@ class ProfileMessage(Struct, frozen=True):
     title: str = ""
 
 
-class MailTo(Struct, frozen=True):
-    """Mail by the SMTP server `host`, to these addresses. With `auth`, the login has the three secrets."""
-
-    host: str
-    port: int
-    sender: str
-    to: tuple[str, ...]
-    subject: str
-    auth: bool
-    identity: Secret
-    user: Secret
-    password: Secret
-
-
-class SlackWebhook(Struct, frozen=True):
-    """A channel of Slack, by the URL of an incoming webhook."""
-
-    url: Secret
-    channel: str
-
-
-class SlackThread(Struct, frozen=True):
-    """Threads in a channel of the Slack server `url`: a Lease keeps the newest one, for a `period`."""
-
-    token: Secret
-    channel: str
-    lease_namespace: str
-    lease_name: str
-    period: timedelta
-    url: str
-
-
 class MessageReceiver(Struct, frozen=True):
-    """Where the messages of the instance `name` go; `type` is what the settings call this kind."""
+    """Where the messages of the instance `name` go; `type` is what the settings call this kind.
+
+    `to` has what a transport of this kind needs, by the names that it has there; a secret is a `Secret`.
+    """
 
     name: str
     type: str
-    to: MailTo | SlackWebhook | SlackThread
+    to: Mapping[str, Any]

@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
+from typing import Any
 
 from pydantic import Field
 
 from reconciler.calendar import notice_times
 from reconciler.calendar.values import literal
-from reconciler.model import messages
 from reconciler.model.content import Secret
+from reconciler.model.leases import LeaseRef
 from reconciler.model.limits import is_object_name
-from reconciler.model.messages import MailTo, SlackWebhook
 from reconciler.settings.fields import LINK_LOCAL, check_url, is_address
 from reconciler.settings.loose import (
     ClockTime,
@@ -37,8 +37,8 @@ class NotifyType(LooseSection, ABC):
 
     @property
     @abstractmethod
-    def receiver(self) -> MailTo | SlackWebhook | messages.SlackThread:
-        """Where its messages go."""
+    def receiver(self) -> Mapping[str, Any]:
+        """Where its messages go, as a transport of this type names what it needs."""
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
@@ -60,9 +60,18 @@ class Mail(NotifyType):
     password: LooseText = Field(default="", repr=False, description="The password for the login.")
 
     @property
-    def receiver(self) -> MailTo:
-        login = (Secret(self.identity), Secret(self.user), Secret(self.password))
-        return MailTo(self.host, self.port, self.from_, self.to, self.subject, self.auth, *login)
+    def receiver(self) -> Mapping[str, Any]:
+        return {
+            "host": self.host,
+            "port": self.port,
+            "sender": self.from_,
+            "to": self.to,
+            "subject": self.subject,
+            "auth": self.auth,
+            "identity": Secret(self.identity),
+            "user": Secret(self.user),
+            "password": Secret(self.password),
+        }
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
@@ -99,8 +108,8 @@ class Slack(NotifyType):
     message: LongRequiredText = Field(description="The text, with Go templates such as `{{ .State }}`.")
 
     @property
-    def receiver(self) -> SlackWebhook:
-        return SlackWebhook(Secret(self.hook), self.channel)
+    def receiver(self) -> Mapping[str, Any]:
+        return {"url": Secret(self.hook), "channel": self.channel}
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:
@@ -123,9 +132,14 @@ class SlackThread(NotifyType):
     )
 
     @property
-    def receiver(self) -> messages.SlackThread:
-        lease = (self.lease_namespace, self.lease_name)
-        return messages.SlackThread(Secret(self.token), self.channel, *lease, self.period, self.url)
+    def receiver(self) -> Mapping[str, Any]:
+        return {
+            "token": Secret(self.token),
+            "channel": self.channel,
+            "lease": LeaseRef(self.lease_namespace, self.lease_name),
+            "period": self.period,
+            "url": self.url,
+        }
 
     @property
     def unusable(self) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,8 @@ import pytest
 
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.transports.sending import Http, NotSent, Transport
-from reconciler.features.notices.transports.table import Tools, transport_of
+from reconciler.features.notices.transports.table import INSTANCES, Tools, transport_of
+from reconciler.features.workflows.notify_types import NOTIFY_TYPES
 from reconciler.model.errors import Forbidden
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.messages import MessageReceiver
@@ -93,6 +94,10 @@ def slack() -> Iterator[Slack]:
 def smtp() -> Iterator[FakeSmtp]:
     with FakeSmtp() as server:
         yield server
+
+
+def test_each_type_of_notification_has_a_transport() -> None:
+    assert set(INSTANCES) == set(NOTIFY_TYPES), "INSTANCES in transports/table.py has other types"
 
 
 def test_a_webhook_gets_the_text_as_its_template_made_it(slack: Slack) -> None:

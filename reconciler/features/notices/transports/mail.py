@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import make_msgid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from reconciler.calendar.values import literal
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Mail, Tls
 from reconciler.features.notices.transports.sending import NotSent, masked, resolved, tls_failure
-from reconciler.model.messages import MailTo
+from reconciler.model.content import Secret
 from reconciler.report import safe
 from reconciler.settings.fields import LINK_LOCAL, is_address
 
@@ -111,12 +113,26 @@ def mail_of(subject: str, sender: str, to: Iterable[str], text: str, at: datetim
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+class MailTo(Struct, frozen=True):
+    """Mail by the SMTP server `host`, to these addresses. With `auth`, the login has the three secrets."""
+
+    host: str
+    port: int
+    sender: str
+    to: tuple[str, ...]
+    subject: str
+    auth: bool
+    identity: Secret
+    user: Secret
+    password: Secret
+
+
 class WorkflowMail:
     """Sends mail by SMTP, encrypted where the server can."""
 
-    def __init__(self, settings: MailTo, tools: Tools, patience: float = PATIENCE) -> None:
-        """Send as these settings say; `patience` is the seconds for each answer."""
-        self._settings, self._now, self._patience = settings, tools.now, patience
+    def __init__(self, to: Mapping[str, Any], tools: Tools) -> None:
+        """Send to this place, see `MailTo`."""
+        self._settings, self._now = MailTo(**to), tools.now
 
     def send(self, delivery: Delivery) -> str:
         """Send the mail. A password goes only over an encrypted connection, or to this host."""
@@ -126,7 +142,7 @@ class WorkflowMail:
         mail = mail_of(settings.subject, settings.sender, settings.to, delivery.body, self._now())
         with (
             smtp_failures(settings.host, settings.user.text, settings.password.text),
-            smtplib.SMTP(settings.host, settings.port, timeout=self._patience) as server,
+            smtplib.SMTP(settings.host, settings.port, timeout=PATIENCE) as server,
         ):
             server.ehlo_or_helo_if_needed()
             encrypted = server.has_extn("starttls")

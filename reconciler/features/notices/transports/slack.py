@@ -6,17 +6,20 @@ The notifications of workflows have both as maintenance-controller has them.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from reconciler.features.notices.deliveries import Delivery
 from reconciler.features.notices.settings import Slack
 from reconciler.features.notices.transports.sending import Http, NotSent, Post, masked, resolved
 from reconciler.features.notices.transports.table import Tools
+from reconciler.model.content import Secret
 from reconciler.model.errors import ClusterError
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.limits import count_of, without_markup
-from reconciler.model.messages import SlackThread, SlackWebhook
 from reconciler.model.moments import shifted
 from reconciler.report.commands import in_parts
 
@@ -142,17 +145,34 @@ def post_message(http: Http, url: str, token: str, body: dict[str, Any]) -> str:
     raise NotSent(f"Slack refused: {masked(why, token)}", refused=why not in _PASSING)
 
 
+class SlackWebhook(Struct, frozen=True):
+    """A channel of Slack, by the URL of an incoming webhook."""
+
+    url: Secret
+    channel: str
+
+
 class WorkflowSlack:
     """Posts each message of a workflow to an incoming webhook."""
 
-    def __init__(self, settings: SlackWebhook, tools: Tools) -> None:
-        """Send as these settings say."""
-        self._settings, self._http = settings, tools.http
+    def __init__(self, to: Mapping[str, Any], tools: Tools) -> None:
+        """Send to this place, see `SlackWebhook`."""
+        self._settings, self._http = SlackWebhook(**to), tools.http
 
     def send(self, delivery: Delivery) -> str:
         """Post the text. The template may have markup of Slack; the values that it inserts have none."""
         body = {"text": delivery.body[:LONGEST], "channel": self._settings.channel}
         return _to_webhook(self._http, self._settings.url.text, body)
+
+
+class SlackThread(Struct, frozen=True):
+    """Threads in a channel of the Slack server `url`: a Lease keeps the newest one, for a `period`."""
+
+    token: Secret
+    channel: str
+    lease: LeaseRef
+    period: timedelta
+    url: str
 
 
 _AHEAD = timedelta(minutes=5)
@@ -164,9 +184,10 @@ class WorkflowThread:
     The holder of the Lease is the thread, as maintenance-controller writes it.
     """
 
-    def __init__(self, settings: SlackThread, tools: Tools) -> None:
-        """Send as these settings say."""
-        self._settings, self._tools = settings, tools
+    def __init__(self, to: Mapping[str, Any], tools: Tools) -> None:
+        """Send to this place, see `SlackThread`."""
+        self._settings, self._tools = SlackThread(**to), tools
+        self._ref = self._settings.lease
         self._begun: tuple[str, datetime] | None = None
 
     def send(self, delivery: Delivery) -> str:
@@ -213,10 +234,6 @@ class WorkflowThread:
             return self._tools.threads.lease(self._ref)
         except ClusterError as error:
             raise NotSent(f"the Lease {self._ref} can't be read: {error.because}") from error
-
-    @property
-    def _ref(self) -> LeaseRef:
-        return LeaseRef(self._settings.lease_namespace, self._settings.lease_name)
 
     def _post(self, text: str, thread: str) -> str:
         settings = self._settings

@@ -14,7 +14,7 @@ from reconciler.features.notices.settings import Notify
 from reconciler.features.notices.transports.posts import Posting
 from reconciler.features.notices.transports.sending import Http, Transport
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
-from reconciler.model.messages import MailTo, MessageReceiver, SlackThread, SlackWebhook
+from reconciler.model.messages import MessageReceiver
 
 TRANSPORTS: Mapping[str, str] = {
     "slack": "slack:SlackTransport",
@@ -29,12 +29,12 @@ TRANSPORTS: Mapping[str, str] = {
 An entry with `alertmanager` sends no messages: see `Silencer`.
 """
 
-INSTANCES: Mapping[type, str] = {
-    MailTo: "mail:WorkflowMail",
-    SlackWebhook: "slack:WorkflowSlack",
-    SlackThread: "slack:WorkflowThread",
+INSTANCES: Mapping[str, str] = {
+    "mail": "mail:WorkflowMail",
+    "slack": "slack:WorkflowSlack",
+    "slackThread": "slack:WorkflowThread",
 }
-"""Those of the notifications of workflows, by where they go."""
+"""Those of the notifications of workflows, by their type. The value beside each class says what `to` has."""
 
 
 class Threads(Protocol):
@@ -58,7 +58,7 @@ class Tools(Struct, frozen=True):
 def transport_of(receiver: Notify | MessageReceiver, tools: Tools) -> Transport:
     """Return the transport of an entry of `notify`, or of a notification of workflows."""
     if isinstance(receiver, MessageReceiver):
-        name, settings = INSTANCES[type(receiver.to)], receiver.to
+        name, settings = INSTANCES[receiver.type], receiver.to
     else:
         name, settings = TRANSPORTS[receiver.transport], getattr(receiver, receiver.transport)
     # Few clusters need all of them.
