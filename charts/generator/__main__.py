@@ -58,18 +58,25 @@ def _artifact_hub(project: dict[str, Any]) -> dict[str, str]:
         {"name": name, "url": project["urls"][name]}
         for name in ("Documentation", "Issues", "Changelog", "Security")
     ]
-    crd = yaml.safe_load((ROOT / "k8s" / "crd" / "nodemaintenances.yaml").read_text(encoding="utf-8"))["spec"]
-    crds = {
-        "kind": crd["names"]["kind"],
-        "version": crd["versions"][0]["name"],
-        "name": f"{crd['names']['plural']}.{crd['group']}",
-        "displayName": crd["names"]["kind"],
-        "description": "The maintenance of a node, for other tools. The chart installs it on request.",
-    }
+    kinds = []
+    for file in sorted((ROOT / "k8s" / "crd").glob("*.yaml")):
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        if found["kind"] == "CustomResourceDefinition":
+            kind, (version,) = found["spec"]["names"]["kind"], found["spec"]["versions"]
+            what = version["schema"]["openAPIV3Schema"]["description"].partition(". ")[0]
+            kinds.append(
+                {
+                    "kind": kind,
+                    "version": version["name"],
+                    "name": found["metadata"]["name"],
+                    "displayName": kind,
+                    "description": f"{what}. The chart installs it on request.",
+                }
+            )
     return {
         "license": project["license"],
         "links": yaml.safe_dump(links, sort_keys=False),
-        "crds": yaml.safe_dump([crds], sort_keys=False, width=200),
+        "crds": yaml.safe_dump(kinds, sort_keys=False, width=200),
     }
 
 

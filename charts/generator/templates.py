@@ -1,86 +1,33 @@
 """The templates of the chart, from the manifests in k8s/: when each is rendered, and what values change.
 
-An edit replaces text of the manifest that must be there, and once.
+This is about folders of the core. One that comes and goes with a plugin has a module in `folders`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from charts.generator.values import PRIORITY_CLASS, RESOURCES, Agent, Monitoring, NetworkPolicies
-from release.version import ROOT
-
-
-class NoSuchText(Exception):
-    """A manifest has changed, so that an edit of the chart no longer fits; the message names both."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Replaces the text `old` by `new`, where it is there once, or `everywhere`."""
-
-    old: str
-    new: str
-    everywhere: bool = False
-
-    def on(self, text: str, name: str) -> str:
-        """Return the text of the manifest `name` with this edit; NoSuchText if `old` is not there so."""
-        count = text.count(self.old)
-        if count == 0 or (count > 1 and not self.everywhere):
-            raise NoSuchText(
-                f"k8s/{name} has {count} times what an edit in charts/generator replaces:\n{self.old}"
-            )
-        return text.replace(self.old, self.new)
-
-
-@dataclass(frozen=True, slots=True)
-class Instead:
-    """Puts the value at `path`, unless it is empty, in the place of the block below `key`, at this column."""
-
-    key: str
-    path: str
-    column: int
-
-    def on(self, text: str, name: str) -> str:
-        """Return the text of the manifest `name` with this edit; NoSuchText without one such block."""
-        space = " " * self.column
-        inner = rf"(?:{space}(?:  |- ).*\n)+"
-        whole = re.compile(rf"^{space}{self.key}:\n{inner}", re.MULTILINE)
-        count = len(whole.findall(text))
-        if count != 1:
-            raise NoSuchText(f"k8s/{name} has {count} times the key {self.key} at column {self.column}")
-        values = f"{space}{self.key}: {{{{- toYaml . | nindent {self.column + 2} }}}}\n"
-        first, last = f"{space}{{{{- with {self.path} }}}}\n{values}{space}{{{{- else }}}}\n", "{{- end }}\n"
-        return whole.sub(lambda block: f"{first}{block.group()}{space}{last}", text)
-
-
-def after(old: str, new: str) -> Edit:
-    """Return the edit that adds whole lines behind the text `old`, which ends with a line."""
-    return Edit(old, old + new)
-
-
-def extended(old: str, path: str, indent: int, key: str = "") -> Edit:
-    """Return the edit that adds the value at `path`, unless it is empty, behind `old`, and below `key`."""
-    space = " " * indent
-    inner = indent + 2 if key else indent
-    lines = [f"{{{{- with {path} }}}}"]
-    lines += [f"{key}:"] if key else []
-    lines += [f"{{{{- toYaml . | nindent {inner} }}}}", "{{- end }}"]
-    return after(old, "".join(f"{space}{line}\n" for line in lines))
-
-
-def replaced(key: str, default: dict[str, Any], path: str, indent: int) -> Edit:
-    """Return the edit that puts the value at `path` in the place of its default below `key`."""
-    space = " " * indent
-    written = yaml.safe_dump(default, sort_keys=False).splitlines()
-    old = "".join(f"{line}\n" for line in (f"{space}{key}:", *(f"{space}  {line}" for line in written)))
-    return Edit(old, f"{space}{key}: {{{{- toYaml {path} | nindent {indent + 2} }}}}\n")
+from charts.generator.edits import (
+    FROM_MONITORING,
+    OF_ALL,
+    Edit,
+    Instead,
+    NoSuchText,
+    after,
+    extended,
+    log_level,
+    pod_labels,
+    prefix_of,
+    pull_secrets,
+    replaced,
+)
+from charts.generator.folders import modules, permissions
+from charts.generator.values import PRIORITY_CLASS, RESOURCES
 
 
 def labelled(text: str, labels: str) -> str:
@@ -106,8 +53,6 @@ def _labelled(text: str, labels: str) -> Iterator[str]:
 
 
 CONDITIONS = {
-    "agent": ".Values.agent.enabled",
-    "agent/network-policy.yaml": "and .Values.agent.enabled .Values.networkPolicies.enabled",
     "base": "",
     "base/admission-nodes.yaml": ".Values.admissionPolicies.enabled",
     "base/admission-people.yaml": ".Values.admissionPolicies.enabled",
@@ -125,27 +70,16 @@ CONDITIONS = {
     "base/network-policy.yaml": ".Values.networkPolicies.enabled",
     "base/priority-class.yaml": f'eq .Values.priorityClassName "{PRIORITY_CLASS}"',
     "base/service-account.yaml": ".Values.serviceAccount.create",
-    "crd": ".Values.crd.enabled",
     "cronjob": 'eq .Values.runAs "CronJob"',
     "deployment": 'eq .Values.runAs "Deployment"',
     "deployment/network-policy.yaml": 'and (eq .Values.runAs "Deployment") .Values.networkPolicies.enabled',
-    "escalation": ".Values.permissions.escalation",
     "flow-control": ".Values.flowControl.enabled",
-    "hooks": ".Values.permissions.hooks",
-    "hypervisors": ".Values.permissions.hypervisors",
     "metrics": "and .Values.networkPolicies.enabled .Values.networkPolicies.monitoringByLabel",
-    "monitoring/pod-monitor.yaml": ".Values.monitoring.podMonitor",
-    "monitoring/rules.yaml": ".Values.monitoring.rules",
-    "pods": ".Values.permissions.pods",
-    "pods/admission-policy.yaml": "and .Values.permissions.pods .Values.admissionPolicies.enabled",
-    "publish": ".Values.permissions.publish",
-    "replacing": ".Values.permissions.replacing",
     "report": "or .Values.permissions.report .Values.report.enabled",
     "report-configmap": "and .Values.report.enabled .Values.report.configMap",
     "report-job": ".Values.report.enabled",
     "report-job/network-policy.yaml": "and .Values.report.enabled .Values.networkPolicies.enabled",
     "service": 'and (eq .Values.runAs "Deployment") .Values.service.enabled',
-    "shuffles": ".Values.permissions.shuffles",
 }
 """When a file is rendered, by its folder or by its own name. Empty: always."""
 
@@ -182,38 +116,14 @@ _FREE = (
 """The namespace of the release and the name of the ServiceAccount, in whatever manifest they are."""
 
 
-def _pull_secrets(column: int) -> Edit:
-    space = " " * column
-    return extended(
-        f"{space}enableServiceLinks: false\n", ".Values.imagePullSecrets", column, "imagePullSecrets"
-    )
-
-
-_OF_ALL = 'include "node-maintenance.commonLabels" .'
 _OF_RECONCILER = 'include "node-maintenance.podLabels" .'
-
-
-def _labels(space: int, name: str, component: str, values: str, more: str = "") -> Edit:
-    """Return the edit that adds the labels of `values`, and then lines, to a Pod's `labels:`."""
-    indent = " " * space
-    labels = (
-        f"{indent}labels:\n"
-        f"{indent}  app.kubernetes.io/name: {name}\n"
-        f"{indent}  app.kubernetes.io/component: {component}\n"
-    )
-    added = (
-        f"{indent}  {{{{- with {values} }}}}\n"
-        f"{indent}  {{{{- . | nindent {space + 2} }}}}\n"
-        f"{indent}  {{{{- end }}}}\n"
-    )
-    return Edit(f"{labels}{indent[2:]}spec:\n", f"{labels}{added}{more}{indent[2:]}spec:\n")
 
 
 def _placed(space: int, *, twice: bool = False) -> tuple[Edit, ...]:
     """Return the edits of a Pod that say where it runs and with how much; `twice`: it has two containers."""
     indent = " " * space
     return (
-        _pull_secrets(space),
+        pull_secrets(space),
         extended(f"{indent}  kubernetes.io/os: linux\n", ".Values.nodeSelector", space + 2),
         extended(
             f"{indent}- key: CriticalAddonsOnly # system pools of AKS\n{indent}  operator: Exists\n",
@@ -245,7 +155,7 @@ def _reconciler(space: int, component: str, last: str) -> tuple[Edit, ...]:
         f"{indent}{{{{- end }}}}\n"
     )
     return (
-        _labels(space, "node-maintenance-reconciler", component, _OF_RECONCILER, annotations),
+        pod_labels(space, "node-maintenance-reconciler", component, _OF_RECONCILER, annotations),
         *_placed(space),
         Edit(
             f"{indent}priorityClassName: {PRIORITY_CLASS}\n",
@@ -260,60 +170,16 @@ def _reconciler(space: int, component: str, last: str) -> tuple[Edit, ...]:
     )
 
 
-def _log_level(column: int) -> str:
-    space = " " * column
-    return (
-        f'{space}{{{{- if ne .Values.logLevel "info" }}}}\n'
-        f"{space}- --log-level={{{{ .Values.logLevel }}}}\n"
-        f"{space}{{{{- end }}}}\n"
-    )
-
-
-def _agent(space: int) -> tuple[Edit, ...]:
-    indent = " " * space
-    return (
-        _labels(space, "node-maintenance-agent", "agent", _OF_ALL),
-        _pull_secrets(space),
-        extended(
-            f"{indent}- key: karpenter.sh/unregistered\n{indent}  operator: Exists\n",
-            ".Values.agent.tolerations",
-            space,
-        ),
-        extended(f"{indent}  kubernetes.io/os: linux\n", ".Values.agent.nodeSelector", space + 2),
-        Edit(
-            f"{indent}  - --listen={Agent().address}:20270\n",
-            f"{indent}  - --listen={{{{ .Values.agent.address }}}}:20270\n"
-            f'{indent}  {{{{- if ne (include "node-maintenance.prefix" .) "node-maintenance.dev" }}}}\n'
-            f'{indent}  - --key-prefix={{{{ include "node-maintenance.prefix" . }}}}\n'
-            f"{indent}  {{{{- end }}}}\n{_log_level(space + 2)}",
-        ),
-        replaced("resources", Agent().resources, ".Values.agent.resources", space + 2),
-    )
-
-
-def _prefix(ending: str) -> Edit:
-    return Edit(
-        f"\"'node-maintenance.dev/{ending}'\"",
-        f'"\'{{{{ include "node-maintenance.prefix" . }}}}/{ending}\'"',
-    )
-
-
 def _keys_of(what: str) -> Edit:
     old = f"  - name: trigger{what}\n    expression: "
     return Edit(f'{old}"[]"\n', f"{old}{{{{ .Values.admissionPolicies.trigger{what} | toJson | quote }}}}\n")
 
 
-_MONITORING = f"values: [{', '.join(NetworkPolicies().monitoring_namespaces)}]\n"
-_FROM_MONITORING = Edit(_MONITORING, "values: {{ .Values.networkPolicies.monitoringNamespaces | toJson }}\n")
-
 EDITS: dict[str, tuple[Edit | Instead, ...]] = {
-    "agent/admission-policy.yaml": (_prefix("imds"),),
-    "agent/daemonset.yaml": _agent(6),
-    "agent/network-policy.yaml": (_FROM_MONITORING,),
-    "base/admission-nodes.yaml": (_prefix(""),),
-    "base/admission-people.yaml": (_prefix(""),),
+    "base/admission-nodes.yaml": (prefix_of(""),),
+    "base/admission-people.yaml": (prefix_of(""),),
     "base/admission-reconciler.yaml": (
-        _prefix(""),
+        prefix_of(""),
         *(_keys_of(what) for what in ("Labels", "Annotations", "Taints", "Finalizers")),
     ),
     "base/network-policy.yaml": (
@@ -338,29 +204,15 @@ EDITS: dict[str, tuple[Edit | Instead, ...]] = {
         Instead("affinity", ".Values.affinity", 6),
         Instead("topologySpreadConstraints", ".Values.topologySpreadConstraints", 6),
         Edit("  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"),
-        after("        - --reconciler-namespace=$(POD_NAMESPACE)\n", _log_level(8)),
+        after("        - --reconciler-namespace=$(POD_NAMESPACE)\n", log_level(8)),
     ),
-    "deployment/network-policy.yaml": (_FROM_MONITORING,),
-    "monitoring/pod-monitor.yaml": (
-        Edit(
-            "apiVersion: monitoring.coreos.com/v1\n", "apiVersion: {{ .Values.monitoring.podMonitorApi }}\n"
-        ),
-        after(
-            "spec:\n",
-            '  {{- if eq .Values.monitoring.podMonitorApi "azmonitoring.coreos.com/v1" }}\n'
-            "  # Without these limits, the service may drop series.\n"
-            "  labelLimit: 63\n"
-            "  labelNameLengthLimit: 511\n"
-            "  labelValueLengthLimit: 1023\n"
-            "  {{- end }}\n",
-        ),
-    ),
+    "deployment/network-policy.yaml": (FROM_MONITORING,),
     "report-job/cronjob.yaml": (
         Edit(
             'schedule: "0 6 * * *" # in the time zone of the controller manager, mostly UTC\n',
             "schedule: {{ .Values.report.schedule | quote }}\n",
         ),
-        _labels(10, "node-maintenance-report", "report", _OF_ALL),
+        pod_labels(10, "node-maintenance-report", "report", OF_ALL),
         *_placed(10),
         _affinity(10),
         after(
@@ -407,14 +259,6 @@ EDITS: dict[str, tuple[Edit | Instead, ...]] = {
         Edit("  type: ClusterIP\n", "  type: {{ .Values.service.type }}\n"),
         Edit("    port: 8080\n", "    port: {{ .Values.service.port }}\n"),
     ),
-    "monitoring/rules.yaml": tuple(
-        Edit(
-            Monitoring().runbooks.replace("{alert}", alert),
-            f'{{{{ $.Values.monitoring.runbooks | replace "{{alert}}" "{alert}" }}}}',
-            everywhere=True,
-        )
-        for alert in sorted(page.stem for page in (ROOT / "docs" / "runbooks").glob("*.md"))
-    ),
 }
 """What the values change, by file."""
 
@@ -426,25 +270,45 @@ class NotInTheChart(Exception):
 def templates(k8s: Path) -> dict[str, str]:
     """Return the text of each template by its path below `templates`, for all folders of `k8s`.
 
-    Raises NotInTheChart if a folder is new, and NoSuchText if an edit does not fit any more.
+    Raises NotInTheChart if a file has no condition, and NoSuchText if an edit does not fit any more.
     """
     found: dict[str, str] = {}
+    conditions = _conditions(k8s)
+    edits = EDITS | {
+        f"{folder}/{name}": of_file
+        for folder, module in modules().items()
+        for name, of_file in module.EDITS.items()
+    }
     for file in sorted(k8s.glob("*/kustomization.yaml")):
-        if file.parent.name in ELSEWHERE:
+        folder = file.parent.name
+        if folder in ELSEWHERE:
             continue
         for resource in yaml.safe_load(file.read_text(encoding="utf-8"))["resources"]:
-            name = f"{file.parent.name}/{resource}"
-            if not resource.startswith("../") and name not in ELSEWHERE:
-                found[name] = _template(name, (k8s / name).read_text(encoding="utf-8"))
+            name = f"{folder}/{resource}"
+            if resource.startswith("../") or name in ELSEWHERE:
+                continue
+            condition = conditions.get(name, conditions.get(folder))
+            if condition is None:
+                raise NotInTheChart(
+                    f"k8s/{name} has no line in CONDITIONS of charts/generator/templates.py, or of "
+                    f"charts/generator/folders/{folder}.py, and k8s/{folder}/kustomization.yaml does not "
+                    'begin with "# Permissions"'
+                )
+            text = (k8s / name).read_text(encoding="utf-8")
+            found[name] = _if(condition, _filled(name, text, edits.get(name, ())))
     return {**found, **_tests(k8s)}
 
 
-def _template(name: str, text: str) -> str:
-    folder = name.partition("/")[0]
-    condition = CONDITIONS.get(name, CONDITIONS.get(folder))
-    if condition is None:
-        raise NotInTheChart(f"k8s/{folder} has no line in CONDITIONS of charts/generator/templates.py")
-    return _if(condition, _filled(name, text, EDITS.get(name, ())))
+def _conditions(k8s: Path) -> dict[str, str]:
+    """Return when a file is rendered, by its folder or by its own name. Empty: always."""
+    found = dict(CONDITIONS)
+    for folder in permissions(k8s):
+        allowed = f".Values.permissions.{folder}"
+        found[folder] = allowed
+        found[f"{folder}/admission-policy.yaml"] = f"and {allowed} .Values.admissionPolicies.enabled"
+    for folder, module in modules().items():
+        found |= {f"{folder}/{name}".rstrip("/"): condition for name, condition in module.CONDITIONS.items()}
+    return found
 
 
 def _if(condition: str, text: str) -> str:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field, create_model
 
-from release.repository import address
-
-Objects = list[dict[str, Any]]
-
-
-class Part(BaseModel):
-    """A group of values. Unknown ones are refused."""
-
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid", frozen=True)
-
+from charts.generator.folders import modules, permissions
+from charts.generator.part import MONITORING_NAMESPACES, Objects, Part
+from release.version import ROOT
 
 _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 _OF_THE_CHART: dict[str, Any] = {
@@ -69,9 +61,6 @@ class Azure(Part):
 
 PRIORITY_CLASS = "node-maintenance-reconciler"
 RESOURCES: dict[str, Any] = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
-_NODE_SELECTOR: Any = Field(
-    default={}, description="Labels that a node must have, in addition to `kubernetes.io/os: linux`."
-)
 
 
 class Service(Part):
@@ -86,46 +75,24 @@ class Service(Part):
     annotations: dict[str, str] = Field(default={}, description="Annotations of the Service.")
 
 
-class Agent(Part):
-    """The node agent, which reads the scheduled events of each VM on Azure, see docs/agent.md."""
-
-    enabled: bool = Field(
-        default=False,
-        description="Whether the agent is installed, in its own namespace `node-maintenance-agent`.",
-    )
-    address: Literal["127.0.0.1", ""] = Field(
-        default="127.0.0.1",
-        description="Where the agent shows its metrics, at port 20270. The default is its node alone. An"
-        " empty text means all that reach the node by IPv4 or IPv6.",
-    )
-    resources: dict[str, Any] = Field(
-        default={"requests": {"cpu": "5m", "memory": "25Mi"}, "limits": {"memory": "48Mi"}},
-        description="Requests and limits of the container.",
-    )
-    node_selector: dict[str, str] = _NODE_SELECTOR
-    tolerations: Objects = Field(default=[], description="Tolerations for the taints of your own pools.")
-
-
-class Permissions(Part):
-    """Permissions that only some settings need, see docs/install.md."""
-
-    escalation: bool = Field(
-        default=False, description="Delete Pods without regard to their budgets, and restart Deployments."
-    )
-    hooks: bool = Field(default=False, description="Create Jobs, for hooks that are Jobs.")
-    hypervisors: bool = Field(default=False, description="Read and patch Hypervisors, for workflows.")
-    pods: bool = Field(
-        default=False, description="Write a ConfigMap into each namespace that says which of its Pods move."
-    )
-    publish: bool = Field(
-        default=False, description="Write conditions of nodes and NodeMaintenance objects, for `publish`."
-    )
-    replacing: bool = Field(default=False, description="Delete machines, for settings that replace machines.")
-    shuffles: bool = Field(default=False, description="Read workloads, for `profiles.shuffleCounts`.")
+class _OfReport(Part):
     report: bool = Field(
         default=False,
         description="A ClusterRole for people who run `reconciler report`. Bind it to a group yourself.",
     )
+
+
+_PERMISSIONS: dict[str, Any] = {
+    folder: (bool, Field(default=False, description=text))
+    for folder, text in permissions(ROOT / "k8s").items()
+}
+Permissions = create_model(
+    "Permissions",
+    __base__=_OfReport,
+    __doc__="Permissions that only some settings need, see docs/install.md.",
+    **_PERMISSIONS,
+)
+"""The values of the folders of permissions, and that of the report's."""
 
 
 class ReportWebhook(Part):
@@ -161,7 +128,7 @@ class AdmissionPolicies(Part):
 
     enabled: bool = Field(default=True, description="Whether the policies are installed.")
     trigger_labels: list[str] = Field(
-        default=[], description="Keys of labels that the triggers of your workflows change on nodes."
+        default=[], description="Keys of labels that the triggers of your profiles change on nodes."
     )
     trigger_annotations: list[str] = Field(
         default=[], description="Keys of annotations that the triggers change on nodes."
@@ -183,7 +150,7 @@ class NetworkPolicies(Part):
         description="More TCP ports to which the reconciler may connect, for example 587 for mail.",
     )
     monitoring_namespaces: list[str] = Field(
-        default=["kube-system", "monitoring"],
+        default=MONITORING_NAMESPACES,
         min_length=1,
         description="The namespaces whose Pods may read the metrics of the Deployment and of the agent.",
     )
@@ -203,43 +170,8 @@ class FlowControl(Part):
     )
 
 
-class Crd(Part):
-    """The kind NodeMaintenance, for `publish: [nodemaintenances]`."""
-
-    enabled: bool = Field(
-        default=False,
-        description="Whether the kind is installed. An uninstall deletes it with all its objects.",
-    )
-
-
-class Monitoring(Part):
-    """A dashboard for Grafana, and objects of the Prometheus Operator, whose kinds must be in the cluster."""
-
-    pod_monitor: bool = Field(
-        default=False, description="A PodMonitor, so that Prometheus reads the metrics of the Deployment."
-    )
-    pod_monitor_api: Literal["monitoring.coreos.com/v1", "azmonitoring.coreos.com/v1"] = Field(
-        default="monitoring.coreos.com/v1",
-        description="The API of the PodMonitor: that of the Prometheus Operator, or that of the managed "
-        "service for Prometheus of Azure Monitor.",
-    )
-    rules: bool = Field(default=False, description="A PrometheusRule with the alerts.")
-    runbooks: str = Field(
-        default=f"{address()}/blob/main/docs/runbooks/{{alert}}.md",
-        min_length=1,
-        description="Where the links in the alerts lead: the address at which your people on call read the "
-        "page of an alert. `{alert}` stands for its name.",
-    )
-    labels: dict[str, str] = Field(
-        default={}, description="Labels by which your Prometheus selects them, for example `release`."
-    )
-    dashboard: bool = Field(
-        default=False, description="A ConfigMap with the dashboard, for the sidecar of Grafana's chart."
-    )
-
-
-class Values(Part):
-    """All values of the chart."""
+class CoreValues(Part):
+    """The values of the chart that are there with and without plugins."""
 
     run_as: Literal["Deployment", "CronJob"] = Field(
         default="Deployment",
@@ -314,11 +246,11 @@ class Values(Part):
     extra_volume_mounts: Objects = Field(default=[], description="More volume mounts of the container.")
     service: Service = Field(default=Service(), description=str(Service.__doc__))
     service_account: ServiceAccount = Field(default=ServiceAccount(), description=str(ServiceAccount.__doc__))
-    agent: Agent = Field(default=Agent(), description=str(Agent.__doc__))
     azure: Azure = Field(default=Azure(), description=str(Azure.__doc__))
-    permissions: Permissions = Field(default=Permissions(), description=str(Permissions.__doc__))
+    permissions: Permissions = Field(  # type: ignore[valid-type]
+        default=Permissions(), description=str(Permissions.__doc__)
+    )
     report: Report = Field(default=Report(), description=str(Report.__doc__))
-    crd: Crd = Field(default=Crd(), description=str(Crd.__doc__))
     admission_policies: AdmissionPolicies = Field(
         default=AdmissionPolicies(), description=str(AdmissionPolicies.__doc__)
     )
@@ -326,7 +258,14 @@ class Values(Part):
         default=NetworkPolicies(), description=str(NetworkPolicies.__doc__)
     )
     flow_control: FlowControl = Field(default=FlowControl(), description=str(FlowControl.__doc__))
-    monitoring: Monitoring = Field(default=Monitoring(), description=str(Monitoring.__doc__))
     global_: dict[str, Any] = Field(
         default={}, alias="global", description="Not used. A chart that has this one as a part may set it."
     )
+
+
+_GROUPS: dict[str, Any] = {
+    name: (module.VALUES, Field(default=module.VALUES(), description=str(module.VALUES.__doc__)))
+    for name, module in modules().items()
+}
+Values = create_model("Values", __base__=CoreValues, __doc__="All values of the chart.", **_GROUPS)
+"""All values of the chart: those of folders with a module come last."""

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from charts.generator.__main__ import CHART, ROOT, generated
+from charts.generator.folders import permissions
 from charts.generator.templates import CONDITIONS, ELSEWHERE, NoSuchText, NotInTheChart, templates
 from charts.generator.values import Values
 from jobs.runtime.process import processes
@@ -60,10 +61,22 @@ def test_what_each_feature_keeps_has_a_role_which_the_settings_install() -> None
 
 
 def test_a_new_folder_without_a_value_is_refused(k8s: Path) -> None:
-    shutil.copytree(k8s / "escalation", k8s / "another")
+    shutil.copytree(k8s / "service", k8s / "another")
 
-    with pytest.raises(NotInTheChart, match="k8s/another has no line in CONDITIONS"):
+    with pytest.raises(NotInTheChart, match=r"k8s/another/service\.yaml has no line in CONDITIONS"):
         templates(k8s)
+
+
+def test_a_new_folder_of_permissions_has_a_value_of_its_name(k8s: Path) -> None:
+    shutil.copytree(k8s / "pods", k8s / "another")
+    allowed = ".Values.permissions.another"
+
+    made = templates(k8s)
+
+    assert permissions(k8s)["another"] == permissions(k8s)["pods"]
+    assert f"{{{{- if {allowed} }}}}\n" in made["another/rbac.yaml"]
+    both = f"{{{{- if and {allowed} .Values.admissionPolicies.enabled }}}}\n"
+    assert both in made["another/admission-policy.yaml"]
 
 
 def test_a_value_whose_place_in_the_manifest_has_changed_is_refused(k8s: Path) -> None:
