@@ -19,12 +19,13 @@ CHART = ROOT / "charts" / "node-maintenance-reconciler"
 def generated() -> dict[Path, str]:
     """Return the text of each generated file, by its path."""
     settings = (ROOT / "k8s" / "base" / "maintenance.yaml").read_text(encoding="utf-8")
-    board, page = ROOT / "k8s" / "monitoring" / "dashboard.json", CHART / "README.md"
+    page = CHART / "README.md"
     return {
         CHART / "Chart.yaml": _chart(),
         CHART / "values.yaml": values_yaml(settings),
         CHART / "values.schema.json": schema_json(),
-        CHART / "dashboard.json": board.read_text(encoding="utf-8"),
+        # What a manifest has in a file beside it, a template reads from the root of the chart.
+        **{CHART / file.name: file.read_text(encoding="utf-8") for file in (ROOT / "k8s").glob("*/*.json")},
         page: readme(page.read_text(encoding="utf-8")),
         **{CHART / "templates" / name: text for name, text in templates(ROOT / "k8s").items()},
     }

@@ -107,7 +107,8 @@ class BoundedClient:
     def __init__(self, api: str, *, each: int = 1, pool: PoolManager | None = None) -> None:
         """`api` is what it connects to, for metrics; `each` the idle connections that are kept to a server.
 
-        Without a pool, it connects without a proxy.
+        Servers of others that the settings name are `others/NAME`: their errors are not ours to mend. Without
+        a pool, it connects without a proxy.
         """
         self._pool = pool or PoolManager(num_pools=max(4, each), maxsize=each)
         bound(self._pool, api)

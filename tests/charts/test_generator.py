@@ -23,7 +23,7 @@ from release.repository import address
 BY_HAND = {
     "templates/_helpers.tpl",
     "templates/NOTES.txt",
-    "templates/dashboard.yaml",
+    "templates/monitoring/dashboard.yaml",
     "templates/settings.yaml",
     ".helmignore",
 }

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic.alias_generators import to_camel
 
 import reconciler.features
 import reconciler.sources
@@ -20,7 +21,7 @@ from reconciler import plugins
 from reconciler.report.columns import columns, for_people
 from reconciler.report.kinds import action_kinds, hold_kinds
 from reconciler.settings.mistakes import keys
-from reconciler.settings.schema import whole_settings
+from reconciler.settings.schema import PolicyKey, whole_settings
 
 Plugin = tuple[str, str]
 """The room of a plugin, and its name there."""
@@ -31,14 +32,15 @@ EVERY: frozenset[Plugin] = frozenset(
 )
 
 
-RULES = Path(__file__).parents[2] / "k8s/monitoring/rules.yaml"
+RULES = sorted((Path(__file__).parents[2] / "k8s/monitoring").glob("*rules.yaml"))
 
 METRIC = re.compile(r"node_maintenance_\w+?(?=_(?:bucket|sum|count)\b|\b)")
 """A metric in an expression, without the ending that a histogram adds."""
 
 ALERTS: Mapping[str, frozenset[str]] = {
     rule["alert"]: frozenset(METRIC.findall(rule["expr"]))
-    for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]["groups"]
+    for file in RULES
+    for group in yaml.safe_load(file.read_text(encoding="utf-8"))["spec"]["groups"]
     for rule in group["rules"]
 }
 """The metrics that each alert asks for."""
@@ -64,7 +66,11 @@ def _forget() -> None:
 
 
 def _kinds() -> Iterator[Iterator[tuple[str, str]]]:
-    yield (("key", key.name) for key in keys(whole_settings()))
+    # What one plugin adds to policies stands below the conditions that another one brings as well.
+    added = tuple(
+        f".*.{to_camel(part.key)}" for part in whole_settings().of_features if isinstance(part, PolicyKey)
+    )
+    yield (("key", key.name) for key in keys(whole_settings()) if not key.name.endswith(added))
     yield (("hold", code) for code in hold_kinds())
     yield (("action", name) for name in action_kinds())
     yield (("column", key) for key in columns())

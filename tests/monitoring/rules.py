@@ -47,13 +47,14 @@ def _instance(found: dict[str, str]) -> dict[str, dict[str, str]]:
 
 
 def spec() -> dict[str, Any]:
-    """Return the spec of the PrometheusRule: what Prometheus itself reads as a file of rules."""
-    found = yaml.safe_load((MONITORING / "rules.yaml").read_text(encoding="utf-8"))
-    return dict(found["spec"])
+    """Return the groups of each PrometheusRule, as Prometheus itself reads them from a file of rules."""
+    files = sorted(MONITORING.glob("*rules.yaml"))
+    specs = [yaml.safe_load(file.read_text(encoding="utf-8"))["spec"] for file in files]
+    return {"groups": [group for spec in specs for group in spec["groups"]]}
 
 
 def rules() -> list[Rule]:
-    """Return every rule, in the order of the file."""
+    """Return every rule, in the order of the files."""
     return [dict(rule) for group in spec()["groups"] for rule in group["rules"]]
 
 

@@ -62,7 +62,7 @@ def test_an_expression_has_only_metrics_and_labels_of_the_catalogue(rule: Rule) 
 
 def test_each_value_that_an_expression_selects_is_one_that_the_program_has() -> None:
     known = {
-        "api": {"notices", "hooks"},
+        "alertname": set(NAMES),
         "code": set(CHECKS),
         "result": {SUCCEEDED, STANDBY, FAILED, SENT, NOT_SENT},
         "source": {"imds"},

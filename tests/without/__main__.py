@@ -2,10 +2,10 @@
 
     python -m tests.without [NAME ...]
 
-With a plugin go its folder or file, its tests, its pages in docs with the links to them, and its name in the
-list. The types of the program and of the core's tests, the import contracts, these tests and a day of the
-simulation must then pass, and no more of the plugin may be left than `teeth.py` knows. After each plugin
-alone, all are deleted at once.
+With a plugin go its folder or file, its tests, its pages in docs with the links to them, its manifests with
+what the chart has for them, and its name in the list. The types of the program and of the core's tests, the
+import contracts, these tests and a day of the simulation must then pass, and nothing of the plugin may be
+left that a tooth finds (`teeth.py`). After each plugin alone, all are deleted at once.
 It exits with 1 if something breaks or bites.
 """
 
@@ -24,15 +24,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tests.without.teeth import ALL, bites, left_of, lowered
+from tests.without.teeth import left_of
 from tests.without.words import WORDS
 
 ROOT = Path(__file__).parents[2]
 CORE = ("calendar", "drain", "model", "passes", "profiles", "report", "settings", "simulation", "starts")
 """Folders of tests of the core that need no API server."""
 
-ANNOUNCING = ("arm", "condition", "imds", "request")
+ANNOUNCING = ("arm", "condition", "imds", "named_condition", "request")
 """Sources by which tests of the core announce maintenance. Without one, these tests are left out."""
+
+CHART = Path("charts") / "node-maintenance-reconciler"
+ALL = "all"
+"""The name of the run without any plugin."""
 
 _SHOWN = 12
 
@@ -55,7 +59,7 @@ def main() -> int:
         nargs="*",
         help=f"the plugins to delete, such as publishing, or {ALL}; default: each, then all",
     )
-    parser.add_argument("--left", action="store_true", help="only list what is left, and run nothing")
+    parser.add_argument("--left", action="store_true", help="only look for what is left, and run nothing")
     chosen = parser.parse_args()
     each = list(plugins())
     runs = {str(plugin): [plugin] for plugin in each} | {ALL: each}
@@ -70,16 +74,12 @@ def main() -> int:
         copies = (Path(folder) / name for name in runs)
         results = threads.map(partial(without, checks=not chosen.left), runs.values(), copies)
         for name, (broken, left) in zip(runs, results, strict=True):
-            found = [*broken[:_SHOWN], *bites(name, left)]
+            found = broken[:_SHOWN]
+            found += [f"{tooth}: {place}" for tooth, places in left.items() for place in places]
             whole &= not found
             print(f"{name}: {'breaks' if broken else 'bites' if found else 'ok'}", flush=True)
             for line in found:
                 print(f"    {line}", flush=True)
-            fewer = lowered(name, left)
-            if fewer is not None:
-                print(f"    fewer are left, write in KNOWN: {fewer}", flush=True)
-            for tooth, places in left.items() if chosen.left else ():
-                print(f"    {tooth}: {len(places)}", *places, sep="\n        ", flush=True)
     return 0 if whole else 1
 
 
@@ -100,7 +100,7 @@ def without(
     _copy(copy)
     for plugin in deleted:
         delete(plugin, copy)
-    _write_docs(copy)
+    _write_generated(copy)
     unlink(copy)
     try:
         left = left_of([str(plugin) for plugin in deleted], ROOT, copy)
@@ -153,9 +153,26 @@ def delete(plugin: Plugin, root: Path) -> None:
         (root / "docs" / page).unlink(missing_ok=True)
         lines = readme.read_text(encoding="utf-8").splitlines(keepends=True)
         readme.write_text("".join(line for line in lines if f"](docs/{page})" not in line), encoding="utf-8")
+    for name in WORDS[str(plugin)].manifests:
+        delete_manifest(root, name)
     listed = _list(root, plugin.room)
     text = listed.read_text(encoding="utf-8")
     listed.write_text(re.sub(rf'"{plugin.name}"(, |,\n    |,)?', "", text), encoding="utf-8")
+
+
+def delete_manifest(root: Path, name: str) -> None:
+    """Remove a folder of `k8s`, or a file there with its line, and what the chart has for it."""
+    for place in (root / "k8s" / name, CHART / "templates" / name):
+        if (root / place).is_dir():
+            shutil.rmtree(root / place)
+        else:
+            (root / place).unlink(missing_ok=True)
+    folder, _, file = name.partition("/")
+    listed = root / "k8s" / folder / "kustomization.yaml"
+    if listed.is_file():
+        listed.write_text(listed.read_text(encoding="utf-8").replace(f"- {file}\n", ""), encoding="utf-8")
+    else:
+        (root / "charts" / "generator" / "folders" / f"{folder}.py").unlink(missing_ok=True)
 
 
 _LINK = re.compile(r"\[((?:[^][]|\[[^][]*\])*)\]\(([\w./-]+\.md)(?:#[\w-]*)?\)")
@@ -174,10 +191,14 @@ def unlink(root: Path) -> None:
         page.write_text(_LINK.sub(plain, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def _write_docs(root: Path) -> None:
-    """Write the generated pages without what the plugin says there."""
-    for module, page in (("reconciler.settings.reference", "settings"), ("jobs.reference", "commands")):
-        subprocess.run((sys.executable, "-m", module, f"docs/{page}.md"), cwd=root, check=False)
+def _write_generated(root: Path) -> None:
+    """Write the generated pages and the chart without what the plugin says there."""
+    for command in (
+        ("reconciler.settings.reference", "docs/settings.md"),
+        ("jobs.reference", "docs/commands.md"),
+        ("charts.generator",),
+    ):
+        subprocess.run((sys.executable, "-m", *command), cwd=root, check=False)
 
 
 def _list(root: Path, room: str) -> Path:

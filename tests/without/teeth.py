@@ -6,8 +6,6 @@ A *tooth* looks for one kind of what may be left:
 - `words`: a file of the core with a word of the plugin
 - `tests`: a module of the tests of others that imports what is gone
 - `pointers`: a word of it in an alert or a value of the chart, or a link to its page that is left in the docs
-
-`KNOWN` has how many of each are left today. A number may only shrink, and the aim is a table without lines.
 """
 
 from __future__ import annotations
@@ -19,42 +17,15 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tests.without.words import WORDS, Words, in_core
 
 _PAGES = ("*.md", "docs/**/*.md")
-_RULES = ("k8s/monitoring/rules.yaml", "charts/node-maintenance-reconciler/values.yaml")
+_RULES = ("k8s/monitoring/*rules.yaml", "charts/*/values.yaml")
 _LINK = re.compile(r"\]\(([\w./-]+\.md)\b")
 _DEEPEST = 4
 _PYTHON = ("reconciler", "jobs", "tests")
-
-
-class Left(NamedTuple):
-    """How many places of each kind may be left."""
-
-    settings: int = 0
-    words: int = 0
-    tests: int = 0
-    pointers: int = 0
-
-
-ALL = "all"
-"""The name under which `KNOWN` has what is left with all plugins deleted at once."""
-
-KNOWN: Mapping[str, Left] = {
-    "features/workflows": Left(tests=3, pointers=3),
-    "features/publishing": Left(pointers=2),
-    "features/hooks": Left(pointers=4),
-    "features/metrics": Left(pointers=9),
-    "features/notices": Left(words=1),
-    "sources/condition": Left(tests=1),
-    "sources/imds": Left(pointers=2),
-    "sources/named_condition": Left(settings=2),
-    "sources/arm": Left(tests=2),
-    "sources/aws": Left(tests=2),
-    ALL: Left(settings=2, words=1, tests=5, pointers=20),
-}
 
 
 def left_of(names: Collection[str], whole: Path, copy: Path) -> dict[str, Sequence[str]]:
@@ -68,21 +39,6 @@ def left_of(names: Collection[str], whole: Path, copy: Path) -> dict[str, Sequen
             {*_lost_links(copy), *(place for words in owned for place in _rules(words, copy))}
         ),
     }
-
-
-def bites(name: str, left: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence for each tooth of a plugin with more places than `KNOWN` has."""
-    known = KNOWN.get(name, Left())._asdict()
-    for tooth, places in left.items():
-        if len(places) > known[tooth]:
-            yield f"{tooth}: {len(places)} places are left, {known[tooth]} are known; --left lists them"
-
-
-def lowered(name: str, left: Mapping[str, Sequence[str]]) -> Left | None:
-    """Return the numbers for `KNOWN` if fewer places are left than it says, else None."""
-    known = KNOWN.get(name, Left())
-    least = Left(**{tooth: min(len(left[tooth]), number) for tooth, number in known._asdict().items()})
-    return None if least == known else least
 
 
 def _valid(words: Words, copy: Path) -> Iterator[str]:
@@ -147,6 +103,8 @@ def _lost_links(copy: Path) -> Iterator[str]:
 
 def _rules(words: Words, copy: Path) -> Iterator[str]:
     """Yield the lines of alerts and of the chart's values with a word of the plugin."""
-    for name in _RULES:
-        lines = (copy / name).read_text(encoding="utf-8").splitlines() if (copy / name).is_file() else []
-        yield from (f"{name}:{number}" for number, line in enumerate(lines, 1) if words.are_in(line))
+    for file in (file for pattern in _RULES for file in copy.glob(pattern)):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        yield from (
+            f"{file.relative_to(copy)}:{number}" for number, line in enumerate(lines, 1) if words.are_in(line)
+        )

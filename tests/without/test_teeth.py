@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.without import teeth
-from tests.without.__main__ import ROOT, unlink
-from tests.without.teeth import Left, bites, left_of, lowered, settings_keys
+from tests.without.__main__ import CHART, ROOT, delete_manifest, unlink
+from tests.without.teeth import left_of, settings_keys
 from tests.without.words import WORDS, Words
 
 HOOKS = Words((r"(?<!web)hook",), ("hooks", "hooks.timeout"))
@@ -62,23 +62,32 @@ def test_a_key_below_a_choice_or_in_a_list_has_its_whole_name() -> None:
     assert settings_keys(schema) == {"overrides", "overrides.conditions"}
 
 
-def test_more_than_is_known_bites_and_less_is_to_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(teeth, "KNOWN", {NAME: Left(settings=1, words=2, tests=1)})
-    left = {"settings": ["hooks"], "words": ["a"], "tests": ["b", "c"], "pointers": ["d"]}
-
-    assert [line.partition(":")[0] for line in bites(NAME, left)] == ["tests", "pointers"]
-    assert lowered(NAME, left) == Left(settings=1, words=1, tests=1)
-    assert lowered(NAME, {**left, "words": ["a", "b"]}) is None
-
-
 @pytest.mark.parametrize("name", WORDS)
 def test_what_belongs_to_a_plugin_is_there(name: str) -> None:
     places = (
         *(f"docs/{page}" for page in WORDS[name].pages),
         *(f"tests/{test}" for test in WORDS[name].tests),
+        *(f"k8s/{manifest}" for manifest in WORDS[name].manifests),
     )
 
-    assert [place for place in places if not (ROOT / place).is_file()] == []
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+def test_a_manifest_goes_with_its_line_and_with_what_the_chart_has_for_it(tmp_path: Path) -> None:
+    for name in ("k8s/board", "k8s/jobs", f"{CHART}/templates/jobs", "charts/generator/folders"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "k8s/board/kustomization.yaml").write_text("resources:\n- a-rules.yaml\n- rules.yaml\n")
+    (tmp_path / "k8s/jobs/kustomization.yaml").write_text("resources:\n- rbac.yaml\n")
+    for name in ("k8s/board/a-rules.yaml", "k8s/board/rules.yaml", "charts/generator/folders/jobs.py"):
+        (tmp_path / name).touch()
+
+    delete_manifest(tmp_path, "board/a-rules.yaml")
+    delete_manifest(tmp_path, "jobs")
+
+    assert (tmp_path / "k8s/board/kustomization.yaml").read_text() == "resources:\n- rules.yaml\n"
+    files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"kustomization.yaml", "rules.yaml"}
+    assert not (tmp_path / CHART / "templates/jobs").exists()
 
 
 def test_links_to_pages_that_are_gone_leave_their_words(tmp_path: Path) -> None:

@@ -22,13 +22,15 @@ class Words(NamedTuple):
     `words` are regular expressions, tried anywhere in a line without regard to case. `keys` are keys of the
     settings with all that is below them, from the top, with dots. `pages` are those in `docs` that have
     another name than the plugin, and `tests` those of its tests that stand in a room of `tests` with others,
-    because they need the same fixtures. A test about two plugins goes with each of them.
+    because they need the same fixtures. A test about two plugins goes with each of them. `manifests` are its
+    folders of `k8s`, and its files in those of others; the chart has what is there.
     """
 
     words: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    manifests: tuple[str, ...] = ()
 
     def are_in(self, line: str) -> bool:
         """Whether a line has one of the words."""
@@ -48,21 +50,25 @@ WORDS: dict[str, Words] = {
             "laws/test_spending_follows_a_pools_own_nodes.py",
             "passes/decide/test_closed_nodes.py",
         ),
+        manifests=("replacing",),
     ),
     "features/workflows": Words(
         (r"workflow", r"hypervisor", r"go.?template"),
         ("profiles",),
         tests=(
+            "features/notices/test_workflow_transports.py",
             "real/clients/test_hypervisors.py",
             "real/manifests/test_checks.py",
             "real/manifests/test_hypervisors.py",
         ),
+        manifests=("hypervisors", "shuffles"),
     ),
     "features/publishing": Words(
         # Whatever a feature shows is a publication of the pass, and the node agent publishes as well.
         (r"publisher", r"drainsafe", r"nodemaintenances?\b"),
         ("publish", "hints", "history"),
         tests=("real/clouds/test_nodemaintenances.py", "real/clouds/test_publish.py"),
+        manifests=("crd", "publish"),
     ),
     "features/approvals": Words((r"approv",), ("events.Reboot.approval", "events.Reboot.approvalMissing")),
     "features/calendars": Words((r"icalendar", r"\bics\b", r"calendar.?file"), ("calendars",)),
@@ -73,9 +79,12 @@ WORDS: dict[str, Words] = {
         tests=("real/clients/test_kubernetes_events.py", "real/clients/test_pod_events.py"),
     ),
     "features/history": Words(
-        (r"\bhistory\b", r"node-maintenance-history", r"audit\.keep\b"), ("audit",), pages=("audit.md",)
+        (r"\bhistory\b", r"node-maintenance-history", r"audit\.keep\b"),
+        ("audit",),
+        pages=("audit.md",),
+        manifests=("base/kept-history.yaml",),
     ),
-    "features/hooks": Words((r"(?<!web)hook(?!s?\.example)",), ("hooks",)),
+    "features/hooks": Words((r"(?<!web)hook(?!s?\.example)",), ("hooks",), manifests=("hooks",)),
     "features/metrics": Words(
         (r"prometheus", r"openmetrics", r"otlp"),
         tests=(
@@ -86,6 +95,7 @@ WORDS: dict[str, Words] = {
             "real/tools/test_promtool.py",
             "website/test_dashboard.py",
         ),
+        manifests=("metrics", "monitoring"),
     ),
     "features/notices": Words(
         # To notify is also what the core does by Events, and what a thread does with those that wait.
@@ -97,6 +107,7 @@ WORDS: dict[str, Words] = {
             "real/manifests/test_checks.py",
             "real/tools/test_alertmanager.py",
         ),
+        manifests=("base/kept-notices.yaml", "monitoring/notices-rules.yaml"),
     ),
     "features/page": Words((r"html",)),
     "features/planning": Words(),
@@ -104,12 +115,17 @@ WORDS: dict[str, Words] = {
         (r"node-maintenance-observed", r"--observed", r"observed\.keep"),
         ("observed",),
         pages=("first-weeks.md",),
+        manifests=("base/kept-observed.yaml",),
     ),
-    "features/pods": Words((r"node-maintenance-pods", r"pods\.(?:keep|publish)\b")),
+    "features/pods": Words(
+        (r"node-maintenance-pods", r"pods\.(?:keep|publish)\b"), manifests=("base/kept-pods.yaml", "pods")
+    ),
     "features/readiness": Words((r"(?<!network.)readiness(?!.?probe|.?gate)",)),
     "features/recordings": Words((r"recording", r"replay"), pages=("recording.md",)),
     "features/revisions": Words(
-        (r"revisions\b", r"settings.revision", r"node-maintenance-settings"), ("revisions",)
+        (r"revisions\b", r"settings.revision", r"node-maintenance-settings"),
+        ("revisions",),
+        manifests=("base/kept-settings.yaml",),
     ),
     "features/simulate": Words((r"simulate\b", r"scenario")),
     "features/start": Words(
@@ -126,7 +142,7 @@ WORDS: dict[str, Words] = {
     "sources/imds": Words(
         (r"imds", r"acknowledg"),
         ("sources.imds", "events.Reboot.acknowledge"),
-        pages=("agent.md",),
+        pages=("agent.md", "runbooks/NodeMaintenanceAgentSilent.md"),
         tests=(
             "bench/agent.py",
             "bench/test_wake.py",
@@ -135,6 +151,7 @@ WORDS: dict[str, Words] = {
             "real/clouds/test_acknowledging.py",
             "real/tools/test_promtool_agent.py",
         ),
+        manifests=("agent", "monitoring/agent-rules.yaml"),
     ),
     "sources/request": Words((), ("sources.requests",)),
     "sources/named_condition": Words((r"named.?condition",), ("conditions", "overrides.conditions")),

@@ -65,7 +65,7 @@ class HookRequests:
         """Call the guard before each request; `clock` (seconds) is for pauses."""
         self._guard = guard
         self._clock = clock
-        self._client = BoundedClient("hooks", each=AT_ONCE)
+        self._client = BoundedClient("others/hooks", each=AT_ONCE)
         self._lock = threading.Lock()
         self._asked: dict[HookKey, _Asked] = {}
         self._answered = 0

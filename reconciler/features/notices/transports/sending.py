@@ -148,7 +148,7 @@ class Http:
     def __init__(self, total: float = TOTAL) -> None:
         """`total` is the seconds for one request with its answer."""
         self._total = total
-        self._direct = BoundedClient("notices", each=MOST)
+        self._direct = BoundedClient("others/notices", each=MOST)
         self._proxies: dict[str, BoundedClient] = {}
         self._lock = threading.Lock()
 
@@ -191,7 +191,7 @@ class Http:
                 except (ValueError, urllib3.exceptions.HTTPError):
                     why = "the environment names a proxy that is no URL such as http://proxy.example.com:3128"
                     raise NotSent(why, refused=True) from None
-                self._proxies[proxy] = BoundedClient("notices", pool=pool)
+                self._proxies[proxy] = BoundedClient("others/notices", pool=pool)
             return self._proxies[proxy]
 
     def _once(self, post: Post) -> Reply:
