@@ -11,6 +11,22 @@ from reconciler.settings.load import parse_settings
 from reconciler.settings.schema import Settings
 from tests.explore.history import MOVES, History, Scene, Step
 
+
+@lru_cache(maxsize=4096)
+def parsed(lines: tuple[str, ...]) -> Settings:
+    """Return the settings of a file with these lines."""
+    return parse_settings("\n".join(lines), "explore.yaml")
+
+
+def is_good(lines: tuple[str, ...]) -> bool:
+    """Return whether a file with these lines has no mistake."""
+    try:
+        parsed(lines)
+    except SettingsError:
+        return False
+    return True
+
+
 _CHECKS = (
     '{type: hasLabel, name: one, config: {key: one, value: "true"}}',
     '{type: hasLabel, name: two, config: {key: two, value: "true"}}',
@@ -75,8 +91,9 @@ _DETECTOR = "nodeConditions: {staleAfter: 2h"
 _ARM = "arm: {enabled: true, every: 1h"
 _AWS = "aws: {enabled: true, every: 1h"
 _HOOK = "{name: ready, webhook: {url: 'https://hooks.example.com'}}"
+_APPROVAL = "events: {Reboot: {approval: true}, Redeploy: {approval: true}, Terminate: {approval: true}}"
 
-SETTINGS: dict[str, tuple[str, ...]] = {
+_LINES: dict[str, tuple[str, ...]] = {
     "mode": ("mode: Enforce", "mode: Finish", "mode: Observe"),
     "nodeSelector": ("nodeSelector: {}", "nodeSelector: {zone: one}"),
     "windows": (
@@ -107,7 +124,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "events: {Reboot: {acknowledge: true}, Redeploy: {acknowledge: true}}",
         "events: {Reboot: {replace: true}, Redeploy: {replace: true}, Terminate: {replace: true}}",
         "events: {Reboot: {minDuration: 1m, leadTime: 4h}, Rebalance: {drain: true}}",
-        "events: {Reboot: {approval: true}, Redeploy: {approval: true}, Terminate: {approval: true}}",
+        _APPROVAL,
         "events: {Reboot: {approval: true, approvalMissing: Proceed}, Redeploy: {approval: true}}",
     ),
     "conditions": (
@@ -159,7 +176,13 @@ SETTINGS: dict[str, tuple[str, ...]] = {
         "sources: {arm: {enabled: true}, aws: {enabled: true}}",
     ),
 }
-"""The lines of a settings file, by their key."""
+
+SETTINGS = {
+    key: there
+    for key, lines in _LINES.items()
+    if (there := tuple(line for line in lines if is_good((line,))))
+}
+"""The lines of a settings file, by their key. A line about a plugin that is not installed is no choice."""
 
 LINES = tuple(line for lines in SETTINGS.values() for line in lines)
 
@@ -172,21 +195,6 @@ those of a tenant who wants to stop drains, and those of a JobSet."""
 
 WAITS = (0, 0, 0, 1, 1, 2, 5, 10, 15, 20, 30, 60, 120, 240, 600, 600, 1440)
 """Minutes."""
-
-
-@lru_cache(maxsize=4096)
-def parsed(lines: tuple[str, ...]) -> Settings:
-    """Return the settings of a file with these lines."""
-    return parse_settings("\n".join(lines), "explore.yaml")
-
-
-def is_good(lines: tuple[str, ...]) -> bool:
-    """Return whether a file with these lines has no mistake."""
-    try:
-        parsed(lines)
-    except SettingsError:
-        return False
-    return True
 
 
 def changed(lines: Iterable[str], line: str) -> tuple[str, ...]:
@@ -209,7 +217,6 @@ _BY_BOTH = tuple(one.replace("agent", "both") for one in _BY_AGENT)
 _BLIND_AGENT = ("agent", ("not ready", "unknown"))
 _HOOKS = ("pre-drain.leader", "post-drain.leader", "pre-uncordon.leader")
 _ASKS = ("wait-completed", "do-not-disrupt", "on-completion")
-_APPROVAL = SETTINGS["events"][-2]
 _CLOUD_AWAY = ("cloud", ("403 AuthorizationFailed", "503"))
 
 STORIES: tuple[tuple[tuple[str, tuple[str, ...]], ...], ...] = (
@@ -245,7 +252,9 @@ _TOLD = 0.3
 
 def _story(random: Random, nodes: int) -> Iterator[Step]:
     on = random.randrange(nodes)
-    for what, values in random.choice(STORIES):
+    # A move of a plugin that is not installed does not exist.
+    stories = [story for story in STORIES if all(what in MOVES for what, _ in story)]
+    for what, values in random.choice(stories):
         yield Step(what, on, random.choice(values), random.choice(WAITS))
 
 

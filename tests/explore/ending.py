@@ -5,21 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from reconciler.features.workflows.holds import WORKFLOW_GONE
-from reconciler.features.workflows.situation import claimed_in
 from reconciler.model.content import CalendarText
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX
-from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition, Node
+from reconciler.model.node import MECHANIC_LABEL, UPGRADE_ANNOTATIONS, Condition
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.snapshot import Agents, Remediator
 from reconciler.model.steps import HeldStep
 from reconciler.model.values import replace
 from reconciler.simulation.clock import at_once
 from reconciler.simulation.platform import VmEvent, quiet_conditions
-from tests.explore.choices import PLAIN
 from tests.explore.laws import KEYS
-from tests.explore.shared import begun_profiles, is_readable
 from tests.laws.histories import MAIN
 from tests.support.builders import IMDS
 
@@ -37,21 +33,22 @@ def end(play: Play) -> None:
     cluster.delivery = at_once
     cluster.agents = Agents(installed=True)
     cluster.remediator = Remediator()
-    play.arm.problem = play.ec2.problem = ""
-    play.arm.plans.clear()
-    play.ec2.events.clear()
+    for cloud in play.clouds:
+        cloud.problem = ""
+        cloud.over()
     if play.world.machines is not None:
         play.world.machines.refuse = False
         play.world.machines.out_of_order = ""
     if "budget" in play.scene.pods:
         play.tighten(3)
     play.blocks(on=False)
-    play.webhook.does = play.hooks.answer = ""
+    play.webhook.does = ""
     play.calendars.found = CalendarText("[]")
     cluster.ledger = replace(cluster.ledger, holds=())
     for name in sorted(cluster.nodes):
         _let_go(play, name)
-    _end_workflows(play)
+    for laws in play.laws.of_plugins:
+        laws.end(play)
     if play.settings.mode.value == "Observe":
         play.set_line("mode: Enforce")
     play.set_line("nodeSelector: {}")
@@ -83,55 +80,6 @@ def _let_go(play: Play, name: str) -> None:
         play.release(name, reset=True)
     elif isinstance(record, Record) and record.claimed_by and node.unschedulable:
         play.release(name)
-
-
-def _end_workflows(play: Play) -> None:
-    """Let the work of every profile end; what can't end by itself is put right as the holds say."""
-    begun = [node for node in play.cluster.nodes.values() if play.laws.shared.works(node) or _claims(node)]
-    if begun and not play.settings.profile_names:
-        play.set_line(PLAIN)
-    for node in begun:
-        text = node.annotations.get(KEYS.maintenance_data)
-        if text is not None and not is_readable(node):
-            play.cluster.annotate(node.name, KEYS.maintenance_data, None)
-        play.cluster.label(node.name, KEYS.maintenance_profile, "first--second")
-        if _is_left_over(node):
-            play.release(node.name)
-        elif _claims(node) and not node.unschedulable:
-            # The drain of a workflow goes on only on a cordoned node.
-            play.laws.cordoned_by_hand(node)
-            play.cluster.cordon(node.name)
-    for name in sorted(play.cluster.nodes):
-        for key in ("one", "two"):
-            play.cluster.label(name, key, None)
-
-
-def release_left_over(play: Play) -> None:
-    """Do what the holds about workflows that are gone ask for.
-
-    The settings have lost the state of a profile, or the node was drained for one that is operational.
-    """
-    for plan in play.looked().nodes:
-        if any(KEYS.maintenance_data in hold.reason for hold in plan.holds):
-            play.cluster.annotate(plan.node, KEYS.maintenance_data, None)
-            play.settle()
-    for plan in play.looked().nodes:
-        if any(hold.code == WORKFLOW_GONE.code for hold in plan.holds):
-            play.release(plan.node)
-
-
-def _is_left_over(node: Node) -> bool:
-    """Whether a node is cordoned for a profile that is operational, and that no drain keeps waiting."""
-    record = record_of(node, DEFAULT_PREFIX)
-    if not isinstance(record, Record):
-        return False
-    waits = record.drain is not None and record.drain.drain.done is None
-    return not waits and not set(claimed_in(record)) <= begun_profiles(node)
-
-
-def _claims(node: Node) -> bool:
-    record = record_of(node, DEFAULT_PREFIX)
-    return isinstance(record, Record) and bool(claimed_in(record))
 
 
 def _is_said(key: str) -> bool:

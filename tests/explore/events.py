@@ -1,4 +1,4 @@
-"""Who announces maintenance: the platform, ARM, EC2, requests, conditions; and the agents that report it."""
+"""Who announces maintenance: the platform, requests, conditions; and the agents that report it."""
 
 from __future__ import annotations
 
@@ -166,57 +166,6 @@ def upgrade(play: Play, name: str, value: str) -> None:
     """Let AKS begin or end the upgrade of a node."""
     for key, text in IN_UPGRADE.items():
         play.cluster.annotate(name, key, text if value == "begins" else None)
-
-
-_PLANS = ("", "in 60", "in 600", "in 20160", "offered in 20160", "offered in 600")
-
-
-@move("arm", 8, values=_PLANS)
-def arm_plan(play: Play, name: str, value: str) -> None:
-    """Let ARM plan a redeploy weeks ahead, offer it, or take it back."""
-    if not value:
-        play.arm.plans.pop(name, None)
-        return
-    start = play.now + timedelta(minutes=int(value.rpartition(" ")[2]))
-    plan: dict[str, object] = {
-        "maintenanceWindowStartTime": to_text(start),
-        "maintenanceWindowEndTime": to_text(start + timedelta(hours=4)),
-    }
-    if value.startswith("offered"):
-        plan |= {
-            "isCustomerInitiatedMaintenanceAllowed": True,
-            "preMaintenanceWindowStartTime": to_text(play.now - timedelta(hours=1)),
-            "preMaintenanceWindowEndTime": to_text(start),
-        }
-    play.arm.plans[name] = plan
-
-
-_CODES = ("instance-reboot", "system-maintenance", "instance-stop", "instance-retirement", "strange-code")
-_EC2 = ("", *(f"{code} in {date}" for date in ("60", "600", "20160") for code in _CODES))
-
-
-@move("aws", 8, values=_EC2)
-def ec2_event(play: Play, name: str, value: str) -> None:
-    """Let EC2 schedule one more event of an instance, or let all of them be over."""
-    if not value:
-        play.ec2.events.pop(name, None)
-        return
-    code, _, date = value.partition(" in ")
-    found = play.ec2.events.setdefault(name, [])
-    found.append(
-        {
-            "InstanceEventId": f"instance-event-{len(play.world.log.happenings)}-{len(found)}",
-            "Code": code,
-            "Description": "explored",
-            "NotBefore": to_text(play.now + timedelta(minutes=int(date))),
-        }
-    )
-
-
-@move("arm", 3, values=("", "403 AuthorizationFailed", "503"))
-def cloud(play: Play, _: str, value: str) -> None:
-    """Let the clouds answer, or not."""
-    play.arm.problem = play.ec2.problem = value
 
 
 @move("machines", 3, values=("", "refuse", "out of order"), on_node=False)

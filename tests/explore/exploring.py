@@ -16,13 +16,13 @@ from tests.explore.choices import SETTINGS, WAITS, draw, is_good
 from tests.explore.history import MOVES, Broken, History, Step
 from tests.explore.play import Play
 
-_OF_FEATURES = sorted((Path(__file__).parents[1] / "features").glob("*/moves.py"))
+_OF_PLUGINS = sorted(Path(__file__).parents[1].glob("*/*/explored.py"))
 
 FAMILIES = (
     *(events, faults, hands, outside),
-    *(import_module(f"tests.features.{path.parent.name}.moves") for path in _OF_FEATURES),
+    *(import_module(f"tests.{path.parts[-3]}.{path.parts[-2]}.explored") for path in _OF_PLUGINS),
 )
-"""The modules whose import registers the moves: those of features stand beside their tests."""
+"""The modules whose import registers the moves: those of plugins stand beside their tests."""
 
 _DAY = timedelta(days=1)
 

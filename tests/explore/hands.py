@@ -1,4 +1,4 @@
-"""What people do to nodes, records, pods, hooks, workflows and settings, and what they say of maintenance."""
+"""What people do to nodes, records, pods and settings, and what they say of maintenance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from reconciler.simulation.cluster import SimulatedCluster
 from tests.explore.choices import LINES
 from tests.explore.history import move
 from tests.explore.laws import KEYS
-from tests.explore.outside import ANSWERS
 from tests.explore.waits import TENANT
 from tests.support.worlds import maintenances
 
@@ -145,8 +144,9 @@ def clock(play: Play, _: str, value: str) -> None:
     """Set the clock of the process ahead of the true time, in seconds, or behind it."""
     play.world.skew(timedelta(seconds=int(value)))
     play.laws.cases.clock_changed()
-    play.laws.hooks.clock_changed()
     play.laws.waits.clock_changed()
+    for laws in play.laws.of_plugins:
+        laws.clock_changed()
     play.wake()
 
 
@@ -245,69 +245,6 @@ def defer(play: Play, name: str, value: str) -> None:
 def strange_instruction(play: Play, name: str, value: str) -> None:
     """Let another tool write an instruction that can't be read."""
     play.cluster.annotate(name, f"{KEYS.prefix}/{value}", "disk is being copied")
-
-
-_STEPS = ("pre-drain", "post-drain", "pre-uncordon")
-_NAMES = tuple(f"{step}.{name}" for name in ("leader", "sync") for step in _STEPS)
-
-
-@move("hook", 6, values=_NAMES)
-def hook(play: Play, name: str, value: str) -> None:
-    """Annotate a node with a hook."""
-    play.cluster.annotate(name, f"{KEYS.prefix}/{value}", "team storage")
-
-
-@move("hook", 4, values=_NAMES)
-def hook_done(play: Play, name: str, value: str) -> None:
-    """Remove a hook of a node, as its owner does."""
-    play.cluster.annotate(name, f"{KEYS.prefix}/{value}", None)
-
-
-@move("hook", 3, values=("pre-drain.leader", "pre-drain.other", "post-drain.leader", "pre-uncordon.leader"))
-def pod_hook(play: Play, name: str, value: str) -> None:
-    """Let a tenant annotate a pod of theirs with a hook; only `pre-drain` holds anything there."""
-    for pod in play.tenants_pods(name)[:1]:
-        key = f"{KEYS.prefix}/{value}"
-        play.cluster.add_pod(replace(pod, annotations={**pod.annotations, key: "tenant"}))
-
-
-@move("hook", 3, values=ANSWERS, on_node=False)
-def hook_service(play: Play, _: str, value: str) -> None:
-    """Let the hooks of the settings be done, fail, be silent, or never end."""
-    play.hooks.answer = value
-    play.wake()
-
-
-@move("workflow", 7, values=("one", "two"))
-def work(play: Play, name: str, value: str) -> None:
-    """Ask for the work of a profile."""
-    play.cluster.label(name, value, "true")
-
-
-@move("workflow", 6, values=("one", "two"))
-def work_done(play: Play, name: str, value: str) -> None:
-    """Ask for the work of a profile no longer."""
-    play.cluster.label(name, value, None)
-
-
-@move("workflow", 4, values=("first--second", "first", "second", "second--first", "", "other--first"))
-def workflow_label(play: Play, name: str, value: str) -> None:
-    """Select the profiles of a node."""
-    play.cluster.label(name, KEYS.maintenance_profile, value or None)
-
-
-@move("workflow", 1, values=("", "{", "[]", '{"Profiles":{"first":{"Current":"strange"}}}'))
-def workflow_data(play: Play, name: str, value: str) -> None:
-    """Remove the data of the workflows, or break them."""
-    if value or KEYS.maintenance_data in play.cluster.nodes[name].annotations:
-        play.laws.shared.ends(play.cluster.nodes[name])
-        play.cluster.annotate(name, KEYS.maintenance_data, value or None)
-
-
-@move("workflow", 1, values=("", "in-maintenance", "nonsense"))
-def workflow_state_label(play: Play, name: str, value: str) -> None:
-    """Change the label that shows the state of the workflows."""
-    play.cluster.label(name, KEYS.maintenance_state, value or None)
 
 
 _NAME = "vet.example.com"

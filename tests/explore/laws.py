@@ -12,7 +12,7 @@ from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys, Writer
 from reconciler.model.node import LIFECYCLE, MECHANIC_LABEL, Node
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.plan import NodePlan, Notice, Plan
-from reconciler.model.record import Cordon, Record, record_of
+from reconciler.model.record import ClaimKind, Cordon, Record, from_annotation, record_of
 from reconciler.model.writes import NodeWrite
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
@@ -20,11 +20,10 @@ from reconciler.simulation.world import World
 from tests.explore.cases import Cases
 from tests.explore.history import Broken
 from tests.explore.obeyed import Obeyed
-from tests.explore.of_features import LawsOfFeature
-from tests.explore.shared import Shared, is_for_events
+from tests.explore.of_plugins import LawsOfPlugin
 from tests.explore.shown import Strikes
 from tests.explore.truth import Truth
-from tests.explore.waits import HookWaits, Waits
+from tests.explore.waits import Waits
 from tests.laws import checked
 from tests.support.builders import IMDS
 from tests.support.of_features import annotations_of_signs, from_tests
@@ -55,10 +54,8 @@ class Laws:
         self._obeyed = Obeyed(world, truth, self.checked)
         self.cases = Cases(world, truth, self.checked, self._obeyed)
         self.waits = Waits(world, self.checked)
-        self.hooks = HookWaits(world, truth, self.checked)
-        self.shared = Shared(world, self.checked)
         self.strikes = Strikes(world, truth, self.checked, self._excused)
-        self.of_features: list[LawsOfFeature] = [
+        self.of_plugins: list[LawsOfPlugin] = [
             laws(world, truth, self.checked, self.strikes.missed) for laws in from_tests("explored", "LAWS")
         ]
         self.under(policy)
@@ -73,20 +70,29 @@ class Laws:
         self._written: set[str] = set()
         """The nodes that the pass which runs has asked to write."""
 
+    def left(self, node: Node) -> None:
+        """Note that a person opens a node, or takes data of it away."""
+        for laws in self.of_plugins:
+            laws.left(node)
+
+    def _works(self, node: Node) -> bool:
+        return any(laws.works(node) for laws in self.of_plugins)
+
     def _excused(self, node: Node, kind: Kind) -> bool:
         return node.uid in self.unclear or self.cases.ignores(node, kind)
 
     def under(self, policy: Settings) -> None:
         """Note the settings in force."""
         self.policy = self.strikes.policy = policy
-        self.hooks.under(policy)
+        for laws in self.of_plugins:
+            laws.under(policy)
 
     # What hands do, as far as laws depend on it.
 
     def cordoned_by_hand(self, node: Node) -> None:
         """Note that a person cordons a node that is open."""
         record = _record(node)
-        if (record is not None and record.cordon is not None) or self.shared.works(node):
+        if (record is not None and record.cordon is not None) or self._works(node):
             self.unclear.add(node.uid)
         else:
             self.foreign.add(node.uid)
@@ -97,17 +103,17 @@ class Laws:
         self.foreign.discard(node.uid)
         self.opened[node.name] = self.world.now
         self._by_workflow.discard(node.uid)
-        self.shared.ends(node)
+        self.left(node)
         self.cases.opened_by_hand(node, self.policy)
         self.strikes.forget(node.uid)
 
     def record_lost(self, node: Node) -> None:
         """Note that a node has no record any more: a pass may find out whose cordon it is, or leave it."""
         self.cases.ends(node)
-        self.shared.ends(node)
+        self.left(node)
         self.strikes.forget(node.uid)
         # A workflow undoes a cordon of which nothing is recorded.
-        if self.shared.works(node) or (node.unschedulable and node.uid in self.ours):
+        if self._works(node) or (node.unschedulable and node.uid in self.ours):
             self.unclear.add(node.uid)
 
     # Writes.
@@ -126,9 +132,10 @@ class Laws:
             raise Broken("22", f"{patch.node}: {sorted(unknown)} are keys that no release knows")
         if self.by_hand:
             self.strikes.forget(node.uid)
-            self.shared.ends(node)
+            self.left(node)
         else:
-            self.shared.wrote(patch, node, self.policy)
+            for laws in self.of_plugins:
+                laws.wrote(patch, node, self.policy)
         if patch.unschedulable is True:
             self.ours.add(patch.uid)
             if not self.by_hand:
@@ -149,7 +156,7 @@ class Laws:
             self.cases.ends(node)
 
     def _closes(self, node: Node, patch: NodeWrite) -> None:
-        if is_for_events(patch, node.uid):
+        if _is_for_events(patch, node.uid):
             self._by_workflow.discard(node.uid)
             self.cases.cordons(node, self.policy, known=not self.stale)
         else:
@@ -174,7 +181,8 @@ class Laws:
             return
         if node is not None:
             self._obeyed.evicts(node)
-            self.hooks.evicts(node, self.policy)
+            for laws in self.of_plugins:
+                laws.evicts(node, self.policy)
         at, count = self._at_once
         self._at_once = (self.world.now, count + 1 if at == self.world.now else 1)
         if count > MOST_AT_ONCE:
@@ -184,8 +192,8 @@ class Laws:
         """Check the cordon by which the maintenance of a node begins."""
         if self.by_hand or self.stale or node.uid != patch.uid or checked.in_our_hands(node):
             return
-        for_events = is_for_events(patch, node.uid)
-        if for_events or not self.shared.works(node):
+        for_events = _is_for_events(patch, node.uid)
+        if for_events or not self._works(node):
             self._obeyed.starts(node, self.policy, for_events=for_events)
 
     def _ends_workflow(self, node: Node) -> bool:
@@ -217,7 +225,8 @@ class Laws:
         """Check a plan that was carried out, against the nodes that the pass read."""
         listed = {node.name: node for node in self.world.api.listed}
         self.strikes.planned(plan.nodes)
-        self.hooks.planned(plan.nodes, policy)
+        for laws in self.of_plugins:
+            laws.planned(plan.nodes, policy)
         self._carried_out(plan, outcomes)
         self._starts(plan, listed, policy)
         for one in plan.nodes:
@@ -299,7 +308,7 @@ class Laws:
         """Check the state after passes that act and have nothing more to do."""
         self.cases.rests(policy)
         self.strikes.rests()
-        for laws in self.of_features:
+        for laws in self.of_plugins:
             laws.rests(policy)
         self.waits.rests(policy)
         self.checked["12"] += 1
@@ -316,8 +325,8 @@ class Laws:
             # The UID says whose data the workflows have left.
             stays += [KEYS.uid] if KEYS.maintenance_data in node.annotations else []
             left = [key for key in (*node.labels, *node.annotations) if KEYS.owns(key) and key not in stays]
-            if self.shared.works(node):
-                raise Broken("calm", f"{name} is still in a workflow: {node.annotations}")
+            if self._works(node):
+                raise Broken("calm", f"work on {name} goes on: {node.annotations}")
             if left:
                 text = node.annotations.get(KEYS.record, "")
                 raise Broken("calm", f"{name} still has {left} {text}")
@@ -328,7 +337,7 @@ class Laws:
                 raise Broken("calm", f"{name} is still cordoned")
             if any(KEYS.owns(taint.key) for taint in node.taints):
                 raise Broken("calm", f"{name} still has {node.taints}")
-        for laws in self.of_features:
+        for laws in self.of_plugins:
             laws.calm()
         if cluster.ledger.replaced:
             raise Broken("calm", f"the ledger still waits for {cluster.ledger.replaced}")
@@ -347,6 +356,13 @@ class Laws:
 def _starts_for_events(plan: NodePlan) -> bool:
     """Whether the maintenance of the platform begins on a node; workflows ask for no window and no place."""
     return any(step.begins and step.profile == "default" for step in plan.transitions)
+
+
+def _is_for_events(write: NodeWrite, uid: str) -> bool:
+    """Whether the cordon that a write makes is claimed for the maintenance of the platform."""
+    found = from_annotation(write.annotations.get(KEYS.record) or "null", uid)
+    cordon = found.cordon if found is not None else None
+    return cordon is None or any(one.kind == ClaimKind.PROFILE for one in cordon.claims)
 
 
 def _record(node: Node) -> Record | None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from reconciler.drain.claim import claim
 from reconciler.model.drains import DrainProgress, Phase
@@ -34,16 +35,17 @@ from reconciler.simulation.platform import quiet_conditions
 from reconciler.simulation.workloads import BudgetSpec, Workload
 from reconciler.simulation.world import World
 from tests.explore.choices import changed, is_good, parsed
-from tests.explore.ending import end, release_left_over
+from tests.explore.ending import end
 from tests.explore.faults import Faults
 from tests.explore.hands import Webhook
 from tests.explore.history import MOVES, Broken, History, Scene, Step
 from tests.explore.laws import Laws
-from tests.explore.outside import Calendars, HookService, SimulatedArm, SimulatedEc2
+from tests.explore.outside import Calendars, SimulatedCloud
 from tests.explore.truth import KEYS, Truth
 from tests.explore.waits import TENANT
 from tests.laws.histories import MAIN
 from tests.support import builders
+from tests.support.of_features import from_tests
 from tests.support.worlds import store_of
 
 MOST_PASSES = 30
@@ -88,17 +90,15 @@ class Play:
         """Decides what becomes of each message of a watch."""
         self.lines = scene.settings
         self.world = World(builders.NOW, latency=timedelta(), on_progress=self._progressed)
-        self.arm = SimulatedArm(self.cluster)
-        self.ec2 = SimulatedEc2(self.cluster)
+        for clients in from_tests("explored", "CLIENTS"):
+            self.world.clients |= {name: make(self.world) for name, make in clients.items()}
         self.calendars = Calendars()
         self.webhook = Webhook(self.cluster)
-        self.hooks = self.world.clients["hooks"] = HookService(self.world.api)
-        self.laws = Laws(self.world, Truth(self.world, self.arm, self.ec2), self.settings)
+        self.laws = Laws(self.world, Truth(self.world), self.settings)
         self.faults = Faults(self.world, self.laws)
         self.faults.admit = self.webhook.answer
         self.laws.waits.denied = self.webhook.refuses
         self.counts = Counts(moves=Counter())
-        self.world.clients |= {"arm": self.arm, "aws": self.ec2}
         self.own_node: str | None = None
         self.before: Mapping[str, Node] = {}
         """The nodes at the beginning of the last step."""
@@ -115,6 +115,11 @@ class Play:
     def cluster(self) -> SimulatedCluster:
         """The objects, for everyone but the program."""
         return self.world.cluster
+
+    @property
+    def clouds(self) -> list[SimulatedCloud[Any]]:
+        """The clouds that sources ask."""
+        return [client for client in self.world.clients.values() if isinstance(client, SimulatedCloud)]
 
     @property
     def now(self) -> datetime:
@@ -176,7 +181,8 @@ class Play:
                 self.counts.moves[found.family, f"{step.what} {step.value}".strip()] += 1
         self.settle()
         self.wait(timedelta(minutes=step.then))
-        self.laws.hooks.rests()
+        for laws in self.laws.of_plugins:
+            laws.stepped()
         self.before = before
 
     def _calm(self) -> None:
@@ -184,7 +190,8 @@ class Play:
         end(self)
         self.settle()
         self.wait(timedelta(hours=4))
-        release_left_over(self)
+        for laws in self.laws.of_plugins:
+            laws.put_right(self)
         self.settle()
         self.laws.calm()
         self._rest()
@@ -195,7 +202,7 @@ class Play:
     def _rest(self) -> None:
         """Demand that passes write nothing any more."""
         done = len(self.world.api.done)
-        due = [laws.still_due(self.settings) for laws in self.laws.of_features]
+        due = [laws.still_due(self.settings) for laws in self.laws.of_plugins]
         for _ in range(4):
             self.wait(_IDLE)
             self.wake()

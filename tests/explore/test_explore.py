@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 import pytest
 
 from reconciler.drain.drainer.node_drain import NodeDrain
-from reconciler.features.workflows import triggers
-from reconciler.features.workflows.situation import Worked, WorkflowSituation
-from reconciler.model.instructions import Instructions
-from reconciler.model.moments import shifted
 from reconciler.model.outcome import Outcome, Result
 from reconciler.model.pod import Pod
 from reconciler.model.ports import WritableOutside
 from reconciler.model.values import replace
 from reconciler.passes import decide
-from reconciler.passes.node_facts import DrainWait
 from reconciler.profiles import case
-from reconciler.profiles.state_machine import first_open
 from reconciler.starts import budget
 from tests.explore import exploring
-from tests.explore.choices import PLAIN, draw
+from tests.explore.choices import draw
 from tests.explore.exploring import Sum, as_test, broken_law, explore, smallest
 from tests.explore.history import MOVES, History, Scene, Step
+from tests.explore.removed import (
+    ACTING,
+    ASKS,
+    LONG,
+    REBOOT,
+    SAYS_NOTHING,
+    WAITS_A_DAY,
+    Removed,
+    finds,
+    played,
+)
+from tests.support.of_features import from_tests
 
-ACTING = ("mode: Enforce", "budget: {maxUnavailable: 1}")
 TWO_ASK = History(
     Scene(3, settings=ACTING, pods=("slow",)),
     (
@@ -61,7 +66,8 @@ def test_ten_days_break_no_law_and_every_law_is_checked() -> None:
 
     assert [why for _, why in total.broken] == []
     assert total.days >= 10
-    laws = (*"1234567", "12", "17", "18", "19", "22", "17 hooks", "people", "calm")
+    laws = [*"1234567", "12", "17", "18", "22", "people", "calm"]
+    laws += [name for one in from_tests("explored", "LAWS") for name in one.counted]
     assert {law: total.checked[law] for law in laws if not total.checked[law]} == {}
 
 
@@ -70,12 +76,6 @@ def test_a_history_gives_the_same_result_again() -> None:
     first, second = exploring.play(draw(10)), exploring.play(draw(10))
 
     assert (first.passes, first.writes, first.checked) == (second.passes, second.writes, second.checked)
-
-
-def _played(
-    *steps: Step, pods: tuple[str, ...] = (), settings: tuple[str, ...] = (), nodes: int = 1
-) -> History:
-    return History(Scene(nodes, settings=(*ACTING, *settings), pods=pods), steps)
 
 
 def _healthy(*seen: Any, **more: Any) -> case.CaseView:
@@ -101,41 +101,20 @@ def _first_list_only(drain: NodeDrain, pods: tuple[Pod, ...], now: datetime) -> 
         see_pods(drain, pods, now)
 
 
-def _whatever_others_do(verdicts: Any, _: Any, **more: Any) -> Any:
-    return first_open(verdicts, lambda step: False, **more)
-
-
-def _opens(situation: WorkflowSituation, before: Worked) -> Worked:
-    work = undone(situation, before)
-    return replace(work, node=replace(work.node, unschedulable=False))
-
-
-view, see_pods, undone = case.view, NodeDrain.see_pods, triggers.uncordoned
-DAY = timedelta(days=1)
-REBOOT = Step("request", value="Reboot", then=5)
-LONG = dataclasses.replace(REBOOT, then=60)
-WITHDRAWN = _played(REBOOT, Step("withdraw", then=60))
+view, see_pods = case.view, NodeDrain.see_pods
+WITHDRAWN = played(REBOOT, Step("withdraw", then=60))
 HELD = ("mode: Enforce", "budget: {maxUnavailable: 0}", "publish: [nodemaintenances]")
 STRUCK = History(Scene(1, settings=HELD), (Step("vm event", value="Reboot in 5 by both", then=60),))
-HOOK, ASKS = Step("hook", value="pre-drain.leader"), Step("pod waits", value="wait-completed")
-ONE, TWO = (Step("work", value=name, then=5) for name in ("one", "two"))
-SAYS_NOTHING: dict[str, Any] = {
-    f"reconciler.{module}.instructions_of": lambda *_: Instructions()
-    for module in ("passes.decide.known", "profiles.situation")
-}
-WAITS_A_DAY: dict[str, Any] = {
-    "reconciler.model.drains.WaitLimit.ends": lambda limit, _: shifted(limit.since, DAY)
-}
 
 
 def _without_deferral(value: Any, **changes: Any) -> Any:
     return replace(value, **{key: new for key, new in changes.items() if key != "deferral"})
 
 
-FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
+FOUND: dict[str, Removed] = {
     "an uncordon while a source can't be read, whatever the plan says": (
         "5",
-        _played(REBOOT, Step("request", value="nonsense", then=60)),
+        played(REBOOT, Step("request", value="nonsense", then=60)),
         {"reconciler.profiles.case.view": _healthy},
     ),
     "an uncordon without the settle time": (
@@ -146,7 +125,7 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     "an uncordon while the event is reported": ("6", WITHDRAWN, {"reconciler.profiles.case.view": _gone}),
     "an uncordon during an upgrade": (
         "6",
-        _played(REBOOT, Step("upgrade", value="begins"), Step("withdraw", then=60)),
+        played(REBOOT, Step("upgrade", value="begins"), Step("withdraw", then=60)),
         {"reconciler.model.node.Node.in_upgrade": False},
     ),
     "a missed node that looks green": (
@@ -161,12 +140,12 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
     ),
     "a drain that waits for a lost message": (
         "17",
-        _played(Step("watches", value="lost"), LONG, nodes=2),
+        played(Step("watches", value="lost"), LONG, nodes=2),
         {"reconciler.drain.drainer.node_drain.NodeDrain.see_pods": _first_list_only},
     ),
     "a tenant who holds the pods of others": (
         "18",
-        _played(Step("tenant", value="budget"), LONG, nodes=2, pods=("tenant",)),
+        played(Step("tenant", value="budget"), LONG, nodes=2, pods=("tenant",)),
         {"reconciler.model.pod.PodDisruptionBudget.covers": lambda *_: True},
     ),
     "a failed write that keeps others from theirs": (
@@ -181,11 +160,11 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
             )
         },
     ),
-    "a drain that begins on a held node": ("people", _played(Step("hold"), REBOOT), SAYS_NOTHING),
+    "a drain that begins on a held node": ("people", played(Step("hold"), REBOOT), SAYS_NOTHING),
     "a drain that goes on after hold --now": (
         "people",
         # The pod under a budget is asked for again and again.
-        _played(
+        played(
             Step("pod budget", value="0"),
             dataclasses.replace(REBOOT, then=1),
             Step("hold", value="now", then=10),
@@ -193,63 +172,15 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
         ),
         {**SAYS_NOTHING, "reconciler.drain.drainer.node_drain.stopping_hold": lambda *_: ""},
     ),
-    "a drain that nobody has approved": (
-        "people",
-        _played(REBOOT, settings=("events: {Reboot: {approval: true}}",)),
-        {"reconciler.features.approvals.steps.Wait": lambda *_: None},
-    ),
     "a deferred drain that begins": (
         "people",
-        _played(Step("defer", value="60"), REBOOT),
+        played(Step("defer", value="60"), REBOOT),
         {"reconciler.profiles.instructed.replace": _without_deferral},
-    ),
-    "a hook without an end": (
-        "17",
-        _played(HOOK, dataclasses.replace(REBOOT, then=30)),
-        {"reconciler.features.hooks.holding.ends_at": lambda entry, _: shifted(entry.since, DAY)},
-    ),
-    "an eviction while a hook holds the drain": (
-        "hooks",
-        _played(HOOK, REBOOT),
-        {"reconciler.features.hooks.feature.DrainWait": lambda *_: DrainWait()},
     ),
     "a pod that asks to finish and holds its node for ever": (
         "17",
-        _played(ASKS, LONG, pods=("tenant",), settings=("drain: {podsMayWait: 5m}",)),
+        played(ASKS, LONG, pods=("tenant",), settings=("drain: {podsMayWait: 5m}",)),
         WAITS_A_DAY,
-    ),
-    "a pod that holds the drain of a workflow for ever": (
-        "17",
-        _played(
-            ASKS,
-            dataclasses.replace(TWO, then=60),
-            pods=("tenant",),
-            settings=(PLAIN, "drain: {podsMayWait: 15m}"),
-        ),
-        WAITS_A_DAY,
-    ),
-    "a node in maintenance for two profiles": (
-        "19",
-        _played(Step("work", value="one"), TWO, Step("work done", value="one", then=5), settings=(PLAIN,)),
-        {"reconciler.features.workflows.run.first_open": _whatever_others_do},
-    ),
-    "a node that one profile opens for all": (
-        "19",
-        # The other node takes the only place of `few`, so this one waits cordoned.
-        _played(
-            dataclasses.replace(ONE, on=1),
-            ONE,
-            TWO,
-            Step("work done", value="two", then=5),
-            nodes=2,
-            settings=(PLAIN,),
-        ),
-        {"reconciler.features.workflows.triggers.uncordoned": _opens},
-    ),
-    "a workflow that begins on a held node": (
-        "people",
-        _played(Step("hold"), TWO, settings=(PLAIN,)),
-        SAYS_NOTHING,
     ),
 }
 
@@ -258,11 +189,7 @@ FOUND: dict[str, tuple[str, History, dict[str, Any]]] = {
 def test_the_exploration_finds_the_rule_that_is_removed(
     monkeypatch: pytest.MonkeyPatch, law: str, history: History, removed: dict[str, Any]
 ) -> None:
-    assert broken_law(history) == ""
-    for place, replaced in removed.items():
-        monkeypatch.setattr(place, replaced)
-
-    assert broken_law(history) == law
+    finds(monkeypatch, law, history, removed)
 
 
 def test_a_broken_law_is_found_shrunk_and_printed_as_a_test(monkeypatch: pytest.MonkeyPatch) -> None:

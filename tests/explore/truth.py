@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model.event import Kind
 from reconciler.model.keys import DEFAULT_PREFIX, OwnKeys
-from reconciler.model.moments import from_text
 from reconciler.model.node import Node
 from reconciler.settings.schema import Settings
-from reconciler.simulation.api import HEARTBEAT
 from reconciler.simulation.platform import Reporter
 from reconciler.simulation.world import World
-from reconciler.sources.arm.source import Planned
-from reconciler.sources.aws.source import CODES, InstanceEvent
-from reconciler.sources.condition.source import SECTION as CONDITIONS
-from tests.explore.outside import Said, SimulatedArm, SimulatedEc2
 from tests.laws.histories import MAIN
-from tests.support.builders import IMDS
+from tests.support.of_features import from_tests
 
 KEYS = OwnKeys(DEFAULT_PREFIX)
 DEADLOCK = "KernelDeadlock"
@@ -28,8 +21,6 @@ DEADLOCK = "KernelDeadlock"
 
 CONDITION = f"condition:{DEADLOCK}"
 """Its name as a source."""
-
-_KINDS = {kind.value.casefold(): kind for kind in Kind if kind is not Kind.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,72 +59,31 @@ class Channel:
         return f"condition:{MAIN}" if self.source == "condition" else self.source
 
 
+Channels = Callable[[World, Node, Settings], Iterator[Channel]]
+"""What yields the channels of a plugin on a node, if the settings enable its source."""
+
+
 class Truth:
     """What the platform, the clouds, people and detectors really say about each node now."""
 
-    def __init__(self, world: World, arm: SimulatedArm, ec2: SimulatedEc2) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._arm = arm
-        self._ec2 = ec2
+        self._channels: list[Channels] = list(from_tests("explored", "channels"))
 
     def channels(self, node: Node, policy: Settings) -> Iterator[Channel]:
         """Yield the sources of a node that the settings enable, as they are now.
 
         A cloud that is queried counts as what it answered last.
         """
-        sources = dict(policy.sources)
-        if sources["imds"].enabled:
-            yield self._imds(node)
-        if sources["node_conditions"].enabled:
-            yield self._condition(node, policy)
-        if sources["requests"].enabled:
-            yield _request(node)
-        if DEADLOCK in policy.condition_types():
-            yield _deadlock(node)
-        if sources["arm"].enabled:
-            said = self._arm.said.get(node.name, Said())
-            yield Channel("arm", not said.problem, tuple(_planned(one) for one in said.found))
-        if sources["aws"].enabled:
-            heard = self._ec2.said.get(node.name, Said())
-            yield Channel("aws", not heard.problem, tuple(_scheduled(one) for one in heard.found))
+        for channels in self._channels:
+            yield from channels(self._world, node, policy)
 
-    def _imds(self, node: Node) -> Channel:
-        agents = self._world.cluster.agents
-        text = node.annotations.get(IMDS)
-        if agents.problem or node.name in agents.not_ready:
-            return Channel("imds", readable=False)
-        if text is None:
-            return Channel("imds", readable=agents.installed, installed=agents.installed)
-        ids = _published(text)
-        if ids is None:
-            return Channel("imds", readable=False)
-        told = [one for one in self._announced(node, "imds", Reporter.CONDITION) if one.what in ids]
-        return Channel("imds", told=tuple(told), strange=len(told) < len(ids))
 
-    def _condition(self, node: Node, policy: Settings) -> Channel:
-        found = node.condition(MAIN)
-        if found is None or found.status not in ("True", "False") or self._is_silent(node, policy):
-            return Channel("condition", readable=False, installed=found is not None)
-        if found.status == "False":
-            return Channel("condition")
-        events = tuple(self._announced(node, "condition", Reporter.AGENT))
-        told = tuple(one for one in events if found.message.endswith(f" {one.what}"))
-        hidden = tuple(one for one in events if one not in told)
-        return Channel("condition", told=told, hidden=hidden, strange=not told)
-
-    def _is_silent(self, node: Node, policy: Settings) -> bool:
-        """Whether the detector is silent for so long that no clock takes it for alive."""
-        since = self._world.api.silent_since.get(node.name)
-        if since is None:
-            return False
-        age = min(self._world.now, self._world.ours.now()) - since
-        return age > CONDITIONS.of(policy).stale_after + HEARTBEAT
-
-    def _announced(self, node: Node, source: str, but: Reporter) -> Iterator[Told]:
-        """Yield what Azure announces or has started for a VM, except what only others report."""
-        for event in self._world.platform.reported(node.name):
-            if event.reported_by is not but:
-                yield Told(source, event.event_id, event.kind, event.not_before)
+def announced(world: World, node: Node, source: str, but: Reporter) -> Iterator[Told]:
+    """Yield what Azure announces or has started for a VM, except what only this reporter reports."""
+    for event in world.platform.reported(node.name):
+        if event.reported_by is not but:
+            yield Told(source, event.event_id, event.kind, event.not_before)
 
 
 def asks(told: Told, node: Node, policy: Settings, world: World) -> bool:
@@ -157,43 +107,3 @@ def is_due(told: Told, world: World) -> bool:
 def is_plan(told: Told, world: World) -> bool:
     """Return whether an event is only planned: it does not keep a node out of service."""
     return told.source == "arm" or (told.source == "aws" and not is_due(told, world))
-
-
-def _published(text: str) -> set[str] | None:
-    """Return the IDs of the events in an annotation, None if nobody can read it."""
-    try:
-        return {str(one["EventId"]) for one in json.loads(text)["events"]}
-    except (ValueError, TypeError, KeyError):
-        return None
-
-
-def _request(node: Node) -> Channel:
-    text = node.annotations.get(KEYS.request)
-    if text is None:
-        return Channel("request")
-    document = json.loads(text)
-    kind = _KINDS.get(str(document["kind"]).casefold())
-    if kind is None:
-        # Nobody knows what was meant, so nobody knows that the former request is withdrawn.
-        return Channel("request", readable=False, strange=True)
-    date = document.get("notBefore")
-    # Another ID is another request.
-    what = f"{kind} {date or ''} {document.get('id', '')}"
-    told = Told("request", what, kind, from_text(date) if date else None)
-    return Channel("request", told=(told,))
-
-
-def _deadlock(node: Node) -> Channel:
-    found = node.condition(DEADLOCK)
-    if found is None:
-        return Channel(CONDITION, readable=False, installed=False)
-    told = (Told(CONDITION, DEADLOCK, Kind.UNKNOWN),) if found.status == "True" else ()
-    return Channel(CONDITION, found.status != "Unknown", told)
-
-
-def _planned(plan: Planned) -> Told:
-    return Told("arm", "plan", Kind.REDEPLOY, plan.start)
-
-
-def _scheduled(event: InstanceEvent) -> Told:
-    return Told("aws", event.id, CODES.get(event.code, Kind.UNKNOWN), event.not_before)

@@ -1,4 +1,4 @@
-"""What the tests of features give to tests of all, which import no feature."""
+"""What the tests of plugins give to tests of all, which import no plugin."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Node
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
+from reconciler.sources import SOURCES
 
 
 def from_tests(file: str, value: str) -> Iterator[Any]:
-    """Yield this value of the file of this name in the folder of each feature's tests, if it has one."""
-    for name in (f"tests.features.{feature}" for feature in FEATURES):
+    """Yield this value of the file of this name in the folder of each plugin's tests, if it has one."""
+    rooms = {"features": FEATURES, "sources": SOURCES}
+    for name in (f"tests.{room}.{plugin}" for room, plugins in rooms.items() for plugin in plugins):
         if find_spec(name) is not None and find_spec(f"{name}.{file}") is not None:
             module = import_module(f"{name}.{file}")
             if hasattr(module, value):

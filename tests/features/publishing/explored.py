@@ -9,12 +9,12 @@ from reconciler.features.publishing.settings import HISTORY, PUBLISH, Sign
 from reconciler.settings.schema import Settings
 from reconciler.simulation.api import Call
 from tests.explore.history import Broken
-from tests.explore.of_features import LawsOfFeature
+from tests.explore.of_plugins import LawsOfPlugin
 from tests.explore.truth import KEYS
 from tests.support.worlds import maintenances
 
 
-class LAWS(LawsOfFeature):
+class LAWS(LawsOfPlugin):
     """The laws of the objects."""
 
     def rests(self, policy: Settings) -> None:
