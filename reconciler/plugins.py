@@ -6,6 +6,9 @@ the parts of all these stages. A feature of one file, `reconciler.features.NAME`
 `settings`. Sources are the same below `reconciler.sources`, with the stage `source`; a feature may have
 sources as well.
 
+Whatever asks all of them, such as a decision, asks them in the order of their names. Where that is not good
+enough, a folder says in its `__init__.py` that it comes before or behind all that say nothing (`PLACE`).
+
 A plugin that is installed is one module with the values of all its stages, see docs/plugins.md. It comes
 after those of the program.
 """
@@ -19,6 +22,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
@@ -73,6 +77,9 @@ class Command(NamedTuple):
     answers: str = ""
 
 
+EARLY, LATE = -1, 1
+"""What the `PLACE` of a plugin may be: before all that have none, and behind them."""
+
 _OTHERS = ("settings", "process", "commands")
 _SOURCES_FIRST = ("source", "settings")
 
@@ -112,10 +119,38 @@ def commands_of(face: str) -> ModuleType:
     return import_module(_module(face, _ROOMS[face.split(".")[1]], "commands"))
 
 
+def names(room: str) -> tuple[str, ...]:
+    """Return the names of the plugins in `features` or `sources`, in their order.
+
+    Raises ImportError for a folder without a module of any stage, for one beside a file of its name, and for
+    a `PLACE` that is none; the message names the file.
+    """
+    return _found(room, *import_module(f"reconciler.{room}").__path__)
+
+
+@cache
+def _found(room: str, *paths: str) -> tuple[str, ...]:
+    stages = {*VALUES, "commands", "steps"} - {*_ROOMS.values()} | {_ROOMS[room]}
+    places: dict[str, int] = {}
+    for found in iter_modules(paths):
+        path = f"reconciler/{room}/{found.name}"
+        places[found.name] = 0
+        if not found.ispkg:
+            continue
+        package = import_module(f"reconciler.{room}.{found.name}")
+        if not stages & {module.name for module in iter_modules(package.__path__)}:
+            raise ImportError(f"{path} has none of {', '.join(f'{stage}.py' for stage in sorted(stages))}")
+        if any(Path(folder).with_suffix(".py").exists() for folder in package.__path__):
+            raise ImportError(f"{path}.py and {path}/ are one plugin: remove one of them")
+        places[found.name] = getattr(package, "PLACE", 0)
+        if places[found.name] not in (EARLY, 0, LATE):
+            raise ImportError(f"{path}/__init__.py: PLACE is {places[found.name]}, and not EARLY or LATE")
+    return tuple(sorted(places, key=lambda name: (places[name], name)))
+
+
 def _packages(room: str) -> list[str]:
-    """Return the modules of the plugins that `FEATURES` or `SOURCES` names, in this order."""
-    listed = import_module(f"reconciler.{room}")
-    return [f"reconciler.{room}.{name}" for name in getattr(listed, room.upper())]
+    """Return the modules of the plugins of a room, in their order."""
+    return [f"reconciler.{room}.{name}" for name in names(room)]
 
 
 def _module(package: str, own: str, stage: str) -> str:
@@ -139,9 +174,7 @@ def _module(package: str, own: str, stage: str) -> str:
 def _folder(package: str) -> Sequence[str] | None:
     """Return where the modules of a plugin are, None for a plugin of one file."""
     spec = find_spec(package)
-    if spec is None:
-        raise ImportError(f"{package} is listed, but there is no such file or folder", name=package)
-    return spec.submodule_search_locations
+    return spec.submodule_search_locations if spec is not None else None
 
 
 class Installed(NamedTuple):

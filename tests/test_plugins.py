@@ -14,12 +14,10 @@ import pytest
 
 import reconciler.features
 from reconciler import plugins
-from reconciler.features import FEATURES
 from reconciler.passes.plugin import Feature
 from reconciler.plugins import PluginError
 from reconciler.run import PARTS
 from reconciler.settings.schema import whole_settings
-from reconciler.sources import SOURCES
 
 ROOT = Path(reconciler.features.__file__).parents[1]
 
@@ -31,6 +29,29 @@ list(plugins.faces())
 rooms = ("reconciler.features.", "reconciler.sources.")
 print(*(name for name in sys.modules if name.startswith(rooms)))
 """
+
+
+FEATURES, SOURCES = plugins.names("features"), plugins.names("sources")
+
+
+@pytest.fixture
+def in_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Return what puts features with these `__init__.py` in the place of all others, and their folder."""
+    made: list[str] = []
+
+    def make(**texts: str) -> Path:
+        folder = tmp_path / str(len(made))
+        for name, text in texts.items():
+            (folder / name).mkdir(parents=True)
+            (folder / name / "__init__.py").write_text(text)
+            (folder / name / "feature.py").write_text("FEATURE = None\n")
+        monkeypatch.setattr(reconciler.features, "__path__", [str(folder)])
+        made.extend(texts)
+        return folder
+
+    yield make
+    for name in made:
+        sys.modules.pop(f"reconciler.features.{name}", None)
 
 
 def test_the_parts_of_a_stage_are_in_the_order_of_the_names() -> None:
@@ -60,11 +81,26 @@ def test_a_folder_is_known_by_its_face_and_no_other_file_is_loaded() -> None:
     assert "reconciler.sources.imds.source" not in loaded.stdout.split()
 
 
-def test_every_file_and_folder_of_a_room_is_in_its_list() -> None:
-    for room, listed in (("features", FEATURES), ("sources", SOURCES)):
-        paths = (path for path in (ROOT / room).iterdir() if path.suffix == ".py" or any(path.glob("*.py")))
-        names = {path.stem for path in paths} - {"__init__"}
-        assert names == set(listed), f"{room.upper()} in reconciler/{room}/__init__.py has other names"
+def test_a_folder_has_the_place_that_it_says_and_all_others_are_in_the_order_of_their_names(
+    in_place: Callable[..., Path],
+) -> None:
+    in_place(zoo="PLACE = -1", last="PLACE = 1", b="", a="", city="PLACE = -1")
+
+    assert plugins.names("features") == ("city", "zoo", "a", "b", "last")
+
+
+def test_a_plugin_that_is_no_good_is_refused_with_its_file(in_place: Callable[..., Path]) -> None:
+    in_place(odd="PLACE = 7")
+    with pytest.raises(ImportError, match=r"^reconciler/features/odd/__init__\.py: PLACE is 7, and not"):
+        plugins.names("features")
+
+    (in_place(hollow="") / "hollow" / "feature.py").unlink()
+    with pytest.raises(ImportError, match=r"^reconciler/features/hollow has none of .*feature\.py"):
+        plugins.names("features")
+
+    (in_place(twice="") / "twice.py").touch()
+    with pytest.raises(ImportError, match=r"^reconciler/features/twice\.py and reconciler/features/twice/ "):
+        plugins.names("features")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +143,6 @@ def test_a_small_folder_has_the_parts_of_all_stages_in_one_file(
     (tmp_path / "small").mkdir()
     (tmp_path / "small" / "__init__.py").write_text("COMMANDS = {'play': 'Play.'}\n")
     (tmp_path / "small" / "feature.py").write_text("FEATURE, SECTIONS = 'it', ()\n")
-    monkeypatch.setattr(reconciler.features, "FEATURES", ("small",))
     monkeypatch.setattr(reconciler.features, "__path__", [str(tmp_path)])
 
     def having(stage: str) -> list[str]:
@@ -125,13 +160,6 @@ def test_a_small_folder_has_the_parts_of_all_stages_in_one_file(
 def test_what_a_feature_writes_it_can_find_and_remove(feature: Feature) -> None:
     said = f"{feature.name}: `signs` need `removed` or `taken_back`"
     assert not feature.signs or feature.removed or feature.taken_back, said
-
-
-def test_a_name_without_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconciler.features, "FEATURES", ("missing",))
-
-    with pytest.raises(ImportError, match=r"reconciler\.features\.missing is listed"):
-        list(plugins.modules("feature"))
 
 
 Install = Callable[..., None]

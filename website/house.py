@@ -15,9 +15,11 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.plugins import names
+
 ROOT = Path(__file__).parents[1]
-_LISTS = {"features": "FEATURES", "sources": "SOURCES"}
-"""Rooms whose folders and files are plugins, with the constant that has their names."""
+_OF_PLUGINS = ("features", "sources")
+"""Rooms whose folders and files are plugins."""
 _STAGES = ("observe", "assess", "schedule", "decide", "act", "report")
 
 _WIDTH, _MARGIN, _GAP = 1000, 16, 12
@@ -55,15 +57,7 @@ def _room(root: Path, path: str) -> Room:
     folder = root / path
     file = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    listed = _LISTS.get(folder.name)
-    plugins = next(
-        (
-            ast.literal_eval(node.value)
-            for node in tree.body
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == listed
-        ),
-        (),
-    )
+    plugins = names(folder.name) if folder.name in _OF_PLUGINS else ()
     return Room(folder.name, (ast.get_docstring(tree) or "").partition("\n")[0], plugins)
 
 

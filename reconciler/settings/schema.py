@@ -572,7 +572,7 @@ class Settings(Section):
 
     def condition_types(self) -> frozenset[str]:
         """Return every condition type in the settings, overrides included."""
-        return frozenset[str]().union(*map(conditions_in, (self, *self.overrides)))
+        return frozenset(conditions_in(self)).union(*map(conditions_in, self.overrides))
 
     def says(self, key: str) -> bool:
         """Return whether any event or condition has a key of a feature, not at its default, on any node."""

@@ -14,8 +14,9 @@ import pytest
 import yaml
 
 from charts.generator.__main__ import CHART, ROOT, generated
+from charts.generator.edits import NoSuchText
 from charts.generator.folders import permissions
-from charts.generator.templates import CONDITIONS, ELSEWHERE, NoSuchText, NotInTheChart, templates
+from charts.generator.templates import CONDITIONS, ELSEWHERE, NotInTheChart, templates
 from charts.generator.values import Values
 from jobs.runtime.process import processes
 from release.repository import address

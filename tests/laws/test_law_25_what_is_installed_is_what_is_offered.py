@@ -14,8 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-import reconciler.features
-import reconciler.sources
 from jobs.runtime.process import Observers, Surroundings, processes
 from reconciler import plugins
 from reconciler.report.columns import columns, for_people
@@ -26,10 +24,8 @@ from reconciler.settings.schema import PolicyKey, whole_settings
 Plugin = tuple[str, str]
 """The room of a plugin, and its name there."""
 
-FEATURES, SOURCES = reconciler.features.FEATURES, reconciler.sources.SOURCES
-EVERY: frozenset[Plugin] = frozenset(
-    [*(("features", name) for name in FEATURES), *(("sources", name) for name in SOURCES)]
-)
+ROOMS = {room: plugins.names(room) for room in ("features", "sources")}
+EVERY: frozenset[Plugin] = frozenset((room, name) for room, names in ROOMS.items() for name in names)
 
 
 RULES = sorted((Path(__file__).parents[2] / "k8s/monitoring").glob("*rules.yaml"))
@@ -49,10 +45,10 @@ ALERTS: Mapping[str, frozenset[str]] = {
 def offered(installed: frozenset[Plugin]) -> frozenset[tuple[str, str]]:
     """Return what the program offers with these plugins: each thing with its kind."""
     with pytest.MonkeyPatch.context() as patch:
-        for module, listed in ((reconciler.features, FEATURES), (reconciler.sources, SOURCES)):
-            room = module.__name__.rpartition(".")[2]
-            names = tuple(name for name in listed if (room, name) in installed)
-            patch.setattr(module, room.upper(), names)
+        chosen = {
+            room: tuple(name for name in names if (room, name) in installed) for room, names in ROOMS.items()
+        }
+        patch.setattr(plugins, "names", chosen.__getitem__)
         _forget()
         try:
             return frozenset(chain.from_iterable(_kinds()))

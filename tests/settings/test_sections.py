@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import reconciler.features
+from reconciler import plugins
 from reconciler.model.errors import SettingsError
 from reconciler.model.event import Kind
 from reconciler.settings.explain import explain_settings
@@ -36,12 +37,15 @@ def section(key: str, *, below: str = "", after: str = "") -> str:
 def features(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., None]]:
     """Return what makes features with these `settings.py`, in place of all others."""
 
+    sources = plugins.names("sources")
+
     def made(**texts: str) -> None:
         for name, text in texts.items():
             (tmp_path / name).mkdir()
             (tmp_path / name / "__init__.py").touch()
             (tmp_path / name / "settings.py").write_text(text)
-        monkeypatch.setattr(reconciler.features, "FEATURES", tuple(texts))
+        rooms = {"features": tuple(texts), "sources": sources}
+        monkeypatch.setattr(plugins, "names", rooms.__getitem__)
         monkeypatch.setattr(reconciler.features, "__path__", [str(tmp_path)])
         whole_settings.cache_clear()
 

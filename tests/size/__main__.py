@@ -45,15 +45,14 @@ _COMPARED: Mapping[str, tuple[int, int]] = {
 """What a figure was at the commit `BEFORE`, and its aim. Others are printed without."""
 
 _BY_HAND: Mapping[str, int] = {
-    "files for a source with an offer": 2,
+    "files for a source with an offer": 1,
     "files for a check": 1,
     "files for a rule about starts": 1,
     "files for a setting": 2,
 }
 """Files that somebody has to change to add such a thing, beside its test and its page: counted by hand.
 
-The source is a file and its name in the list of sources, which says the order of all: a number in each file
-would be known only beside the others. One that is installed is a file alone. The rule about starts is that a
+The source is a file, which is found in its folder, or one that is installed. The rule about starts is that a
 spot preemption ignores `budget.spacing`; law 14 holds with it. The check is one that each start asks. The
 setting is its field and the code that does what it says, because what is set knows nothing of what is done.
 Count again what a change of the table in CONTRIBUTING is about.

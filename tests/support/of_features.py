@@ -7,18 +7,16 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from reconciler.features import FEATURES
 from reconciler.model.keys import DEFAULT_PREFIX
 from reconciler.model.node import Node
+from reconciler.plugins import names
 from reconciler.run import PARTS
 from reconciler.settings.schema import Settings
-from reconciler.sources import SOURCES
 
 
 def from_tests(file: str, value: str) -> Iterator[Any]:
     """Yield this value of the file of this name in the folder of each plugin's tests, if it has one."""
-    rooms = {"features": FEATURES, "sources": SOURCES}
-    for name in (f"tests.{room}.{plugin}" for room, plugins in rooms.items() for plugin in plugins):
+    for name in (f"tests.{room}.{plugin}" for room in ("features", "sources") for plugin in names(room)):
         if find_spec(name) is not None and find_spec(f"{name}.{file}") is not None:
             module = import_module(f"{name}.{file}")
             if hasattr(module, value):

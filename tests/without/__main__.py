@@ -3,7 +3,7 @@
     python -m tests.without [NAME ...]
 
 With a plugin go its folder or file, its tests, its pages in docs with the links to them, its manifests with
-what the chart has for them, and its name in the list. The types of the program and of the core's tests, the
+what the chart has for them. The types of the program and of the core's tests, the
 import contracts, these tests and a day of the simulation must then pass, and nothing of the plugin may be
 left that a tooth finds (`teeth.py`). After each plugin alone, all are deleted at once.
 It exits with 1 if something breaks or bites.
@@ -24,6 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from reconciler.plugins import names
 from tests.without.teeth import left_of
 from tests.without.words import WORDS
 
@@ -84,10 +85,8 @@ def main() -> int:
 
 
 def plugins() -> Iterator[Plugin]:
-    """Yield every plugin in the order of the lists."""
-    for room in ("features", "sources"):
-        names = re.findall(r'"(\w+)"', _list(ROOT, room).read_text(encoding="utf-8"))
-        yield from (Plugin(room, name) for name in names)
+    """Yield every plugin in its order."""
+    yield from (Plugin(room, name) for room in ("features", "sources") for name in names(room))
 
 
 def without(
@@ -133,7 +132,7 @@ def _broken(copy: Path, tests: Sequence[str]) -> list[str]:
 
 
 def delete(plugin: Plugin, root: Path) -> None:
-    """Remove the plugin, its tests, its pages, and its name from the lists of plugins and of pages.
+    """Remove the plugin, its tests, its manifests, its pages, and their names from the list of pages.
 
     `root` is the folder of the project. In all folders below `tests/real` and `tests/docs`, a file with the
     name of the plugin has its tests.
@@ -155,9 +154,6 @@ def delete(plugin: Plugin, root: Path) -> None:
         readme.write_text("".join(line for line in lines if f"](docs/{page})" not in line), encoding="utf-8")
     for name in WORDS[str(plugin)].manifests:
         delete_manifest(root, name)
-    listed = _list(root, plugin.room)
-    text = listed.read_text(encoding="utf-8")
-    listed.write_text(re.sub(rf'"{plugin.name}"(, |,\n    |,)?', "", text), encoding="utf-8")
 
 
 def delete_manifest(root: Path, name: str) -> None:
@@ -199,10 +195,6 @@ def _write_generated(root: Path) -> None:
         ("charts.generator",),
     ):
         subprocess.run((sys.executable, "-m", *command), cwd=root, check=False)
-
-
-def _list(root: Path, room: str) -> Path:
-    return root / "reconciler" / room / "__init__.py"
 
 
 def _copy(to: Path) -> None:

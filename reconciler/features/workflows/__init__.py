@@ -2,3 +2,10 @@
 
 Importing the package registers every check and trigger type.
 """
+
+from __future__ import annotations
+
+from reconciler.plugins import EARLY
+
+PLACE = EARLY
+"""What holds a node for a workflow is known before others decide about it."""
