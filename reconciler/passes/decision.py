@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -49,8 +50,9 @@ class CaseDecision(Struct):
     those that change beside the ones of `left`, and `used` the labels and annotations that they read, as
     `NodeWrite.seen_by_checks` holds them. `shown_by` is the label that shows the worst state of the node, its
     case included, even if that is operational; empty if none does. `transitions_of_features` and
-    `holds_of_features` are those of their profiles, `messages` what these send, and `of_features` is what
-    they say of the node, under their names.
+    `holds_of_features` are those of their profiles, and `messages` what these send. `of_features` is what
+    they say of the node, and `known` what they know of it beside the rest, as checks read it, both under
+    their names.
 
     `begun` says that a drain of the node has begun. `drain` is the order for the drainer: first that of
     a feature, until the drain of the case takes its place. `stop_drain` is whether a drain has to stop,
@@ -82,6 +84,7 @@ class CaseDecision(Struct):
     holds_of_features: tuple[Hold, ...] = ()
     messages: tuple[ProfileMessage, ...] = ()
     of_features: Mapping[str, NodePart] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
     begun: bool = False
     drain: DrainOrder | None = None
     stop_drain: bool = False

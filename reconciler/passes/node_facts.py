@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -114,7 +113,6 @@ class NodeFacts(Struct, frozen=True, dict=True):
     if an error in this program kept the node from being judged. `urgency` is its place in the order of the
     nodes, None if no event requires a drain; `zone` comes next in that order, empty if it is not known.
     `schedule` is when its drain is planned to start, None without a case, and before all starts are planned.
-    `of_features` is what features know of the node beside the rest, by their names.
     """
 
     read: Node
@@ -132,7 +130,6 @@ class NodeFacts(Struct, frozen=True, dict=True):
     zone: str = ""
     schedule: CaseSchedule | None = None
     instructions: Instructions = Instructions()
-    of_features: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

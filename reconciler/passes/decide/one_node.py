@@ -148,6 +148,7 @@ def decide_node(node: NodeFacts, context: PassContext, progress: Progress, parts
     decision = CaseDecision(record.state, record, before=record, view=view, schedule=node.schedule)
     for decider in progress.deciders:
         node, situation = decider.decide(decision, node, situation, context)
+    decision.known = situation.of_features
     walked = walk(_PROFILE, situation, CHECKS)
     steps, effects = walked.transitions, walked.effects
     decision.state, decision.record, decision.after = walked.state, effects.record, effects.node

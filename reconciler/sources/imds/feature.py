@@ -284,13 +284,10 @@ class Acknowledging(Decider):
     def decide(
         self, decision: CaseDecision, node: NodeFacts, situation: Situation, context: PassContext
     ) -> tuple[NodeFacts, Situation]:
-        """Return both with the events of the node, and what prevents each."""
+        """Return both, the situation with the events of the node, and what prevents each."""
         del decision, context
         if events := self._events.get(node.name, ()):
-            node, situation = (
-                replace(node, of_features={**node.of_features, NAME: events}),
-                replace(situation, of_features={**situation.of_features, NAME: events}),
-            )
+            situation = replace(situation, of_features={**situation.of_features, NAME: events})
         return node, situation
 
 
@@ -306,7 +303,7 @@ def _signs(decision: CaseDecision, node: NodeFacts, context: PassContext) -> Nod
     An id is removed as soon as a node of the event is uncordoned, or the event has started. What was
     published about another VM is removed, too.
     """
-    events: Sequence[Acknowledgement] = node.of_features.get(NAME, ())
+    events: Sequence[Acknowledgement] = decision.known.get(NAME, ())
     may = {event.id for event in events if not event.refusal}
     acknowledged = _acknowledged(decision.record)
     ids = sorted(may & acknowledged) if decision.drained and decision.cordoned else []
