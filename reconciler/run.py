@@ -139,10 +139,7 @@ def as_if(found: Examination, node: Node, settings: Settings) -> Plan:
     """
     snapshot = found.snapshot
     nodes = tuple(node if read.name == node.name else read for read in snapshot.nodes)
-    now = found.plan.now
-    if snapshot.disagreement is not None:
-        now += snapshot.disagreement.behind
-    return _planned(replace(snapshot, nodes=nodes), settings, now)
+    return _planned(replace(snapshot, nodes=nodes), settings, found.plan.now + snapshot.behind)
 
 
 def _decided(outside: WritableOutside, settings: Settings, now: datetime, store: Store | None) -> Plan:
@@ -153,8 +150,7 @@ def _decided(outside: WritableOutside, settings: Settings, now: datetime, store:
 
 def _planned(snapshot: Snapshot, settings: Settings, now: datetime, store: Store | None = None) -> Plan:
     settings = settings.with_calendars(snapshot.for_settings.calendars)
-    if snapshot.disagreement is not None:
-        now -= snapshot.disagreement.behind
+    now -= snapshot.behind
     events = assess(snapshot, now)
     if store is None:
         return decide(snapshot, events, settings, now, PARTS)

@@ -430,6 +430,11 @@ class Snapshot(Struct, frozen=True):
     aside: Aside = Aside()
     reconciler: Reconciler = Reconciler()
 
+    @property
+    def behind(self) -> timedelta:
+        """How far the time of the plan, that of the slowest clock, is behind the time of the process."""
+        return self.disagreement.behind if self.disagreement is not None else timedelta()
+
     def every_node(self) -> tuple[Node, ...]:
         """Return all nodes, also those that rest. It takes as long as there are nodes."""
         return (*self.nodes, *self.aside.nodes.values())

@@ -276,8 +276,9 @@ class Play:
             return False
         struck = self.faults.struck
         self.laws.planned(plan, outcomes, self.settings)
-        change = plan.next_change
-        self._next_change = None if change is None else change - self.world.ours.ahead
+        # The plan goes by the slowest clock, and the process may not.
+        ahead = self.world.ours.ahead - (plan.disagreement.behind if plan.disagreement else timedelta())
+        self._next_change = None if plan.next_change is None else plan.next_change - ahead
         self._mend_machines()
         return api.writes == writes and not struck and not stale
 

@@ -238,3 +238,25 @@ def test_an_event_of_a_cloud_that_starts_by_time_alone_on_a_node_that_is_not_dra
         ),
         seed=900643,
     )
+
+
+def test_a_drain_while_the_clock_of_the_process_is_ahead_by_more_than_its_time() -> None:
+    # Law 8: still writing after 30 passes. The drain timed out at once, and began again.
+    holds(
+        Scene(1, settings=(*ACTING, ASKING)),
+        (Step("clock", value="86400"), Step("vm event", value="Reboot in 15 by both")),
+        seed=76004,
+    )
+
+
+def test_a_deadline_that_has_come_by_the_faster_clock_alone() -> None:
+    # Law 4: n0 starts outside of every window. The check was wrong: it went by the slower clock alone.
+    holds(
+        Scene(1, settings=(*ACTING, ASKING, 'windows: [{name: noon, start: "11:00", end: "14:00"}]')),
+        (
+            Step("work", value="one", then=120),
+            Step("clock", value="-86400"),
+            Step("vm event", value="Reboot in 15 by both"),
+        ),
+        seed=75002,
+    )

@@ -170,6 +170,10 @@ def follow_drain(decision: CaseDecision, node: NodeFacts, context: PassContext, 
     done = recorded is not None and recorded.done is not None
     decision.begun = done or (drain is not None and not (under_way and first and still))
     decision.holds = tuple(holds)
+    # Its time counts by the clock of this process. The start of the drain is recorded by the slowest one.
+    behind = context.snapshot.behind
+    if behind and ordered is not None and ordered.timeout is not None:
+        ordered = replace(ordered, timeout=ordered.timeout + behind)
     decision.drain = ordered
     decision.notices = (*decision.notices, *notices)
     # A drain that ended with an earlier case does not belong to this one.

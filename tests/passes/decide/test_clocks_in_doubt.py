@@ -117,6 +117,18 @@ def test_with_any_disagreement_no_start_is_outside_a_window_but_at_a_deadline_an
     assert scene.world.now >= gone + scene.settings.uncordon.settle
 
 
+def test_a_drain_has_its_whole_time_while_the_clock_of_the_process_is_ahead_by_more() -> None:
+    """Its start is recorded by the slowest clock: by that of the process, its time was over at once."""
+    scene = history("events: {Reboot: {start: Early}}", 300)
+    differ(scene, pass_is_ahead=60)
+    scene.until_still()
+
+    (plan,) = scene.look()[0].nodes
+    assert plan.record is not None
+    assert plan.record.drain is not None
+    assert (plan.record.drain.attempt, plan.record.drain.done) == (1, scene.world.now)
+
+
 def test_after_the_clocks_agree_again_no_settle_time_is_shortened() -> None:
     scene = history("events: {Reboot: {start: Early}}", 300)
     scene.until_still()
