@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from reconciler.model.errors import ClusterError, Forbidden, Late, Unauthorized,
 from reconciler.model.limits import EARLIEST
 from reconciler.model.pod import Placement, Pod, PodDisruptionBudget
 from reconciler.model.ports import ClusterReader
-from reconciler.model.problems import internal
+from reconciler.model.problems import expected
 from reconciler.model.snapshot import ReadAhead
 from reconciler.model.values import replace
 
@@ -79,7 +80,8 @@ class PodsAhead:
                 if number >= AT_ONCE or self._seconds() - began > LONGEST:
                     break
                 try:
-                    pods = self._reader.pods(name, placement=True)
+                    what = f"node {name}: its pods can't be read"
+                    pods = expected(what, partial(self._reader.pods, name, placement=True))
                 except Late:
                     break
                 except _FOR_ALL as error:
@@ -88,9 +90,6 @@ class PodsAhead:
                     break
                 except ClusterError as error:
                     self._known[name] = _Known(now, problem=f"its pods can't be read: {error.because}")
-                except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-                    problem = internal(f"node {name}: its pods can't be read", error)
-                    self._known[name] = _Known(now, problem=problem)
                 else:
                     # No drain waits for mirrors, or for pods of a DaemonSet.
                     awaited = (
@@ -120,26 +119,28 @@ class PodsAhead:
     def _read_budgets(self, now: datetime) -> None:
         if timedelta() <= now - self._budgets_at < self._budgets_every:
             return
-        try:
+        unread = "PodDisruptionBudgets can't be read"
+
+        def read() -> tuple[PodDisruptionBudget, ...]:
             budgets = self._reader.budgets()
             # Pods without a node say why a budget refuses the eviction of pods on these nodes, if one does.
             full = BudgetIndex(budget for budget in budgets if budget.allowed <= 0)
             if any(full.covering(pod) for known in self._known.values() for pod in known.pods):
                 with suppress(ClusterError):
                     budgets = with_unplaced(budgets, self._reader.unplaced())
-            self._budgets, self._unbudgeted = budgets, ""
+            return budgets
+
+        try:
+            budgets = expected(unread, read)
         except Late:
             # The next pass asks again, and the former ones count until then.
             return
         except ClusterError as error:
-            why = error.because
-        except Exception as error:  # noqa: BLE001 - without the budgets only the forecasts are unknown
-            why = internal("PodDisruptionBudgets can't be read", error)
+            # Only the forecasts are unknown without them.
+            self._budgets, self._unbudgeted = None, f"{unread}: {error.because}"
         else:
-            self._budgets_at = now
-            return
+            self._budgets, self._unbudgeted = budgets, ""
         self._budgets_at = now
-        self._budgets, self._unbudgeted = None, f"PodDisruptionBudgets can't be read: {why}"
 
 
 def _kept(pod: Pod) -> Pod:

@@ -24,6 +24,7 @@ from reconciler.model.messages import ProfileMessage
 from reconciler.model.node import Node, Wanted
 from reconciler.model.plan import Notice
 from reconciler.model.pod import Pod, PodDisruptionBudget, Volume
+from reconciler.model.problems import expected
 from reconciler.model.reconciler import Reconciler
 from reconciler.model.snapshot import Agents, Ledger, ReadAhead, Remediator, Resting, Self, ServerVersion
 from reconciler.model.values import replace
@@ -378,6 +379,12 @@ def one_by_one(works: Mapping[str, Callable[[], Value]], /) -> Mapping[str, Valu
 What = tuple[str, ...]
 """What is read or written beside a pass, for people: its kind, and what of this kind."""
 
+
+def no_answer_to(what: What) -> str:
+    """Return in words that the program can't use the answer."""
+    return f"no answer to: {' '.join(what)}"
+
+
 COUNTS = 60.0
 """Seconds for which the last answer counts while no newer one comes, where a decision may follow from it."""
 
@@ -400,6 +407,8 @@ class Beside(Protocol):
     ) -> Value:
         """Return what the work returns, or its error; Late if neither comes in time.
 
+        An error that no code expects is a ClusterError, see `expected`.
+
         For `lasts` seconds an answer counts as new, and nothing is asked. If no answer comes in time, or
         Unreachable, one that is up to `counts` seconds old counts. What comes late counts as new for the next
         pass. Works with the same kind are `most` at once. `needed`: without any answer, the pass waits.
@@ -420,7 +429,7 @@ class AtOnce:
 
     def read(self, what: What, work: Callable[[], Value], **_: Any) -> Value:
         """Return what the work returns, or raise its error."""
-        return work()
+        return expected(no_answer_to(what), work)
 
     def forget(self, what: What) -> None:
         """Forget nothing: no answer is kept."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from reconciler.model import limits
-from reconciler.model.errors import ClusterError
+from reconciler.model.errors import ClusterError, ReconcilerError
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,20 @@ def internal(what: str, error: Exception) -> str:
     message = limits.text(" ".join(words.split()), _LONGEST)
     log.error("internal error: %s: %s", what, message, exc_info=error)
     return message
+
+
+def expected(what: str, work: Callable[[], Value]) -> Value:
+    """Return what `work` returns; raises what code expects, and ClusterError for any other error.
+
+    The boundary around a read: an answer that breaks the program is one that can't be used. Who asked for it
+    goes on as after any other read that failed.
+    """
+    try:
+        return work()
+    except ReconcilerError:
+        raise
+    except Exception as error:
+        raise ClusterError(internal(what, error)) from error
 
 
 def guarded(what: str, work: Callable[[], Value], otherwise: Other) -> tuple[Value | Other, tuple[str, ...]]:

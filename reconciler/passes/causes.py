@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from reconciler.drain.refusal import with_unplaced
 from reconciler.model.drains import Blocker, DrainProgress
 from reconciler.model.errors import ClusterError
 from reconciler.model.ports import ClusterReader
-from reconciler.model.problems import internal
+from reconciler.model.problems import expected
 from reconciler.model.values import replace
 
 
@@ -20,16 +21,16 @@ def with_causes(drains: Mapping[str, DrainProgress], reader: ClusterReader) -> d
     blocked = {one.budget for drain in drains.values() for one in drain.blockers if one.budget}
     if not blocked:
         return dict(drains)
-    causes: dict[str, str] = {}
-    try:
+
+    def read() -> dict[str, str]:
         unplaced = reader.unplaced()
         budgets = reader.budgets() if any(pod.unplaced for pod in unplaced) else ()
         held = [budget for budget in budgets if budget.key in blocked]
-        causes = {budget.key: budget.unplaced for budget in with_unplaced(held, unplaced)}
-    except ClusterError:
-        pass
-    except Exception as error:  # noqa: BLE001 - a cause that is not known changes no drain
-        internal("what keeps budgets is not known", error)
+        return {budget.key: budget.unplaced for budget in with_unplaced(held, unplaced)}
+
+    causes: dict[str, str] = {}
+    with suppress(ClusterError):
+        causes = expected("what keeps budgets is not known", read)
 
     def named(blocker: Blocker) -> Blocker:
         cause = causes.get(blocker.budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
@@ -14,7 +15,7 @@ from msgspec import Struct
 from reconciler.drain.workloads import GROUP_LABELS, MOST, group_of, in_one_namespace
 from reconciler.model.clocks import own_times
 from reconciler.model.content import CalendarText
-from reconciler.model.errors import ClusterError, Late, Unauthorized, Unreachable
+from reconciler.model.errors import ClusterError, Late, ReconcilerError, Unauthorized, Unreachable
 from reconciler.model.event import Reading
 from reconciler.model.limits import EARLIEST
 from reconciler.model.moments import to_text
@@ -42,7 +43,7 @@ from reconciler.model.ports import (
     WritableOutside,
     read_of,
 )
-from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Faults, Gaps, guarded, internal
+from reconciler.model.problems import LEDGER, NAMESPACES, PODS, Faults, Gaps, expected, guarded, internal
 from reconciler.model.reconciler import Reconciler, beside
 from reconciler.model.record import Record, Unreadable, record_of
 from reconciler.model.selector import LabelSelector, parse_selector_text
@@ -271,12 +272,9 @@ def _beside_others(outside: Outside, settings: Settings, fleet: _Fleet, store: S
         return own
     others = []
     for lock in locks[:_OTHERS]:
-        try:
-            others.append(reader.reconciler_of(lock))
-        except ClusterError:
-            continue
-        except Exception as error:  # noqa: BLE001 - what is wrong with another's lock does not stop us
-            internal(f"the lock in namespace {lock} is not read", error)
+        what, read = f"the lock in namespace {lock} is not read", partial(reader.reconciler_of, lock)
+        with suppress(ClusterError):
+            others.append(expected(what, read))
     return beside(own, (other for other in others if other is not None))
 
 
@@ -393,13 +391,11 @@ def _read(work: Callable[[], T], what: str, gaps: Gaps | None = None) -> tuple[T
     Raises only Unauthorized, and nothing without gaps. What is unreadable is unknown, and nothing else is.
     """
     try:
-        return work(), "", ""
+        return expected(f"{what} can't be read", work), "", ""
     except ClusterError as error:
         if gaps is not None and isinstance(error, Unauthorized) and not gaps.tolerates(error):
             raise
         return None, str(error), error.needs
-    except Exception as error:  # noqa: BLE001 - what is unreadable there is unknown, and nothing else is
-        return None, internal(f"{what} can't be read", error), ""
 
 
 def _agents(look: Look, gaps: Gaps) -> Agents:
@@ -493,7 +489,7 @@ def _pods(
             problems[name] = "they were not requested, because the API server did not answer for other nodes"
             continue
         try:
-            pods[name] = reader.pods(name)
+            pods[name] = expected(f"node {name}: its pods can't be read", partial(reader.pods, name))
         except Unauthorized as error:
             if not gaps.tolerates(error):
                 raise
@@ -501,8 +497,6 @@ def _pods(
         except ClusterError as error:
             problems[name] = str(error)
             silent += isinstance(error, Unreachable)
-        except Exception as error:  # noqa: BLE001 - one node's data harms that node only
-            problems[name] = internal(f"node {name}: its pods can't be read", error)
     return pods, problems
 
 
@@ -532,15 +526,13 @@ def _namespaces(
     if not any(isinstance(selector, LabelSelector) and not selector.selects_all for selector in chosen):
         return {}, ""
     try:
-        return reader.namespaces(), ""
+        return expected("the namespaces can't be read", reader.namespaces), ""
     except Unauthorized as error:
         if not gaps.tolerates(error):
             raise
         return {}, gaps.note(NAMESPACES, error, RULES)
     except ClusterError as error:
         return {}, str(error)
-    except Exception as error:  # noqa: BLE001 - one namespace's data holds the drains that depend on it
-        return {}, internal("the namespaces can't be read", error)
 
 
 def _calendars(context: _Context, ledger: Ledger) -> tuple[Mapping[str, CalendarText], tuple[str, ...]]:
@@ -560,9 +552,9 @@ def _calendars(context: _Context, ledger: Ledger) -> tuple[Mapping[str, Calendar
         read = outside.beside.read(what, asks, counts=COUNTS, most=1)
     except Late as error:
         read = {place.name: CalendarText(unread=str(error)) for place in places}
-    except Exception as error:  # noqa: BLE001 - without calendars, a drain starts later
-        failed = "the calendars can't be read"
-        problems = (f"internal error: {failed}: {internal(failed, error)}",)
+    except ClusterError as error:
+        # A calendar that can't be read is an answer, so this is an error in the program.
+        problems = (f"internal error: the calendars can't be read: {error}",)
     found, of_feature = context.parts.calendars(places, read, ledger, context.now)
     notes = [
         f"the calendar {name} can't be read: {one.unread}; it allows no start before a deadline"
@@ -620,8 +612,9 @@ def _groups(
     """
     if len(waiting) <= 1 or settings.drain.groups_together <= timedelta():
         return {}, ()
-    found: dict[str, set[str]] = {}
-    try:
+
+    def read() -> dict[str, frozenset[str]]:
+        found: dict[str, set[str]] = {}
         for label in GROUP_LABELS:
             for pod in reader.pods_with(label):
                 group = group_of(pod) if pod.node in waiting else ""
@@ -630,6 +623,10 @@ def _groups(
         several = Counter(group for groups in found.values() for group in groups)
         shared = sorted(node for node, groups in found.items() if any(several[one] > 1 for one in groups))
         chosen = [node for node in shared[:_GROUPED_AT_MOST] if in_one_namespace(reader.pods(node))]
+        return {node: frozenset(found[node]) for node in chosen}
+
+    try:
+        return expected("groups of pods can't be read", read), ()
     except Unauthorized as error:
         if not gaps.tolerates(error):
             raise
@@ -637,9 +634,6 @@ def _groups(
         return {}, ()
     except ClusterError as error:
         return {}, (f"groups of pods can't be read, so their nodes are not drained together: {error}",)
-    except Exception as error:  # noqa: BLE001 - what is wrong with one pod starts no drain at another time
-        return {}, (internal("groups of pods can't be read", error),)
-    return {node: frozenset(found[node]) for node in chosen}, ()
 
 
 def _poll(
@@ -705,6 +699,7 @@ def _ask(
         return beside.read((source, "asked"), partial(client.ask, scopes), most=1)
     except Late:
         return ()
-    except Exception as error:  # noqa: BLE001 - what a service says harms its own source only
-        problem = f"an error in this program: {internal(f'{source} is not queried', error)}"
+    except ReconcilerError as error:
+        # Clients raise nothing: what a service says harms its own source only.
+        problem = f"an error in this program: {error}"
         return [Listing(scope, problem=problem) for scope in scopes]

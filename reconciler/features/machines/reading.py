@@ -54,10 +54,7 @@ def read_machines(outside: Outside, observed: Observed) -> Mapping[str, Machine]
         known = {machine.ref: machine for machine in read}
         return {ref.node: known.get(ref, Machine(ref, problem=_NOT_READ_YET)) for ref in refs}
     except (ClusterError, CloudError) as error:
-        problem = str(error)
-    except Exception as error:  # noqa: BLE001 - what a provider says harms its own machines only
-        problem = internal("machines can't be read", error)
-    return {ref.node: Machine(ref, problem=problem) for ref in refs}
+        return {ref.node: Machine(ref, problem=str(error)) for ref in refs}
 
 
 def _may_be_replaced(

@@ -34,7 +34,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import DRAINED, DRAINING, IN_PROGRESS, LIFECYCLE, PLANNED, Condition, Node
 from reconciler.model.plan import JudgedEvent, NodePlan
 from reconciler.model.ports import Outside
-from reconciler.model.problems import Gaps, guarded, internal
+from reconciler.model.problems import Gaps, guarded
 from reconciler.model.record import KnownEvent, State
 from reconciler.model.snapshot import LedgerPart
 from reconciler.model.tasks import Clients
@@ -94,13 +94,9 @@ def read_objects(
         if error.needs and gaps is not None:
             gaps.note(OBJECTS, error, "they are left as they are")
             return {}, ()
-        problem = str(error)
-    except Exception as error:  # noqa: BLE001 - a publisher's error harms that publisher only
-        problem = internal(f"{OBJECTS} can't be read", error)
-    else:
-        # A cluster without the CRD has none.
-        return ({SIGN: objects or ()} if objects is not None or not on else {}), ()
-    return {}, (f"{OBJECTS} can't be read, and are left as they are: {problem}",)
+        return {}, (f"{OBJECTS} can't be read, and are left as they are: {error}",)
+    # A cluster without the CRD has none.
+    return ({SIGN: objects or ()} if objects is not None or not on else {}), ()
 
 
 def object_changes(published: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:

@@ -23,7 +23,7 @@ from reconciler.model.errors import ClusterError, Late, Unreachable
 from reconciler.model.leases import LeaseRef, LeaseSeen, LeaseTake
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader, Outside
-from reconciler.model.problems import internal
+from reconciler.model.problems import expected
 from reconciler.model.tasks import NotHere
 from reconciler.model.values import replace
 
@@ -135,8 +135,8 @@ def _leases(
         try:
             read = partial(SERVICES.of(outside.client).lease, ref)
             found[ref] = outside.beside.read(("the Lease", str(ref)), read)
-        except Exception as error:  # noqa: BLE001 - one Lease's data harms that Lease only
-            unread[ref] = _why(error, f"the Lease {ref} can't be read")
+        except ClusterError as error:
+            unread[ref] = error.because
             # Each request without an answer takes the whole time for retries.
             silent = unread[ref] if isinstance(error, Unreachable) else ""
     return found, unread
@@ -144,9 +144,9 @@ def _leases(
 
 def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
     try:
-        listed = reader.pods(placement=True)
-    except Exception as error:  # noqa: BLE001 - what is in pods harms the checks that need them
-        return {}, _why(error, "the pods can't be read for checks")
+        listed = expected("the pods can't be read for checks", partial(reader.pods, placement=True))
+    except ClusterError as error:
+        return {}, error.because
     found: dict[str, list[Pod]] = {}
     for pod in listed:
         found.setdefault(pod.node, []).append(pod)
@@ -156,15 +156,8 @@ def _pods(reader: ClusterReader) -> tuple[Mapping[str, tuple[Pod, ...]], str]:
 def _hypervisors(outside: Outside) -> tuple[Mapping[str, Hypervisor], str]:
     try:
         listed = outside.beside.read(("Hypervisors",), SERVICES.of(outside.client).hypervisors)
-    except Exception as error:  # noqa: BLE001 - what is in Hypervisors harms the workflows that use them
-        return {}, _why(error, "the Hypervisors can't be read")
+    except ClusterError as error:
+        return {}, error.because
     if listed is None:
         return {}, "the cluster has no kind Hypervisor of kvm.cloud.sap/v1"
     return {hypervisor.name: hypervisor for hypervisor in listed}, ""
-
-
-def _why(error: Exception, what: str) -> str:
-    """Return why something can't be read; `what` says what, for an error in this program."""
-    if isinstance(error, ClusterError):
-        return error.because
-    return internal(what, error)

@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from reconciler.model.errors import Late, NoThread, Unreachable
-from reconciler.model.ports import MOST, What
+from reconciler.model.ports import MOST, What, attempt, no_answer_to
+from reconciler.model.problems import expected
 from reconciler.threads import start
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,12 @@ class ThreadsBeside:
 
         A pass without a limit does the work in its own thread.
         """
+        read = partial(self._read, what, work, lasts, counts, most, needed=needed)
+        return expected(no_answer_to(what), read)
+
+    def _read(
+        self, what: What, work: Callable[[], Value], lasts: float, counts: float, most: int, *, needed: bool
+    ) -> Value:
         value: Value
         answer = self._new(what)
         if answer is not None:
@@ -215,21 +222,18 @@ class ThreadsBeside:
         began = self._seconds()
 
         def run() -> None:
-            try:
-                value = work()
-            except Exception as error:  # noqa: BLE001 - the pass that waits for the answer raises it
-                with self._lock:
-                    self._ends(what, running)
-                if running.late:
-                    log.warning("%s: no answer came in time, then it failed: %s", _words(what), error)
-                running.answer.set_exception(error)
-                return
+            value = attempt(work)
             ended = self._seconds()
             with self._lock:
                 self._ends(what, running)
-                if counts is not None:
+                if counts is not None and not isinstance(value, Exception):
                     fresh = ended + FRESH if running.late else began + lasts
                     self._keep(what, value, began, fresh, began + counts)
+            if isinstance(value, Exception):
+                if running.late:
+                    log.warning("%s: no answer came in time, then it failed: %s", _words(what), value)
+                running.answer.set_exception(value)
+                return
             running.answer.set_result(value)
             if running.late:
                 self.came()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from reconciler.kubernetes.scale.beside import FRESH, ThreadsBeside
-from reconciler.model.errors import Forbidden, Late, Unreachable
-from reconciler.model.ports import COUNTS, MOST
+from reconciler.model.errors import ClusterError, Forbidden, Late, Unreachable
+from reconciler.model.ports import COUNTS, MOST, AtOnce
 from tests.support.controlplane.processes import wait_for
 from tests.support.fakes.threads import refused
 
@@ -125,6 +125,21 @@ def test_only_an_answer_that_is_missing_is_replaced_by_an_older_one(server: _Ser
 
     with pytest.raises(Forbidden):
         server.beside.read(PODS, refused, counts=COUNTS)
+
+
+@pytest.mark.parametrize("patience", [SHORT, None])
+def test_an_answer_that_breaks_the_program_is_one_that_can_not_be_used(
+    server: _Server, patience: float | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> str:
+        raise KeyError("spec")
+
+    server.beside.begins(patience)
+    for beside in (server.beside, AtOnce()):
+        with pytest.raises(ClusterError, match=r"^KeyError: 'spec'$"):
+            beside.read(PODS, broken)
+
+    assert caplog.text.count("internal error: no answer to: pods of a: KeyError") == 2
 
 
 def test_so_many_of_a_kind_may_hang_and_others_are_asked(server: _Server) -> None:
