@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from reconciler import plugins
 from reconciler.model import record, snapshot
 from reconciler.model.content import CalendarPlace, CalendarText
-from reconciler.model.errors import Late, LedgerUnreadable
+from reconciler.model.errors import LedgerUnreadable, ReconcilerError
 from reconciler.model.instructions import Waives
 from reconciler.model.machine import Machine, MachineRef
 from reconciler.model.node import Node
 from reconciler.model.plan import NodePlan
 from reconciler.model.polling import AnyMemory
 from reconciler.model.ports import Outside
-from reconciler.model.problems import Gaps, guarded, internal
+from reconciler.model.problems import Gaps, internal
 from reconciler.model.record import CaseRecord
 from reconciler.model.sayings import Saying
 from reconciler.model.snapshot import Ledger, LedgerPart
@@ -41,6 +42,9 @@ from reconciler.passes.polled import PolledSource
 from reconciler.profiles.endings import Ends
 from reconciler.profiles.situation import Offer
 from reconciler.settings.schema import Settings
+
+Value = TypeVar("Value")
+Asked = TypeVar("Asked")
 
 
 class Sources:
@@ -94,19 +98,39 @@ class Sources:
         )
 
     def changes(self, memories: Mapping[str, AnyMemory], now: datetime) -> Iterable[datetime]:
-        """Yield the moments after `now` at which readings of polled sources may change by time alone."""
-        for source in self.polled:
-            if source.name in memories:
-                found, _ = guarded(
-                    f"when {source.name} changes is not known",
-                    partial(_changes, source, memories[source.name], now),
-                    (),
-                )
-                yield from found
+        """Return the moments after `now` at which readings of polled sources may change by time alone."""
+
+        def ask(source: PolledSource[Any, Any]) -> tuple[datetime, ...]:
+            return tuple(source.changes(memories[source.name], now))
+
+        known = [(source.name, source) for source in self.polled if source.name in memories]
+        found, _ = _each("when {} changes is not known", known, ask)
+        return chain.from_iterable(found.values())
 
 
-def _changes(source: PolledSource[Any, Any], memory: AnyMemory, now: datetime) -> tuple[datetime, ...]:
-    return tuple(source.changes(memory, now))
+def _each(
+    what: str, asked: Iterable[tuple[str, Asked]], ask: Callable[[Asked], Value | None]
+) -> tuple[dict[str, Value], tuple[str, ...]]:
+    """Return what each of these plugins answers, by its name, and a note for each that failed.
+
+    The boundary around what a plugin is asked beside a node: its error harms that plugin only. `what` says
+    what is not known then, with {} for the name.
+    """
+    found: dict[str, Value] = {}
+    notes: list[str] = []
+    for name, plugin in asked:
+        unknown = what.replace("{}", name)
+        try:
+            answer = ask(plugin)
+            if answer is not None:
+                found[name] = answer
+        except LedgerUnreadable as error:
+            notes.append(str(error))
+        except ReconcilerError as error:
+            notes.append(f"{unknown}: {error}")
+        except Exception as error:  # noqa: BLE001 - what is wrong with a plugin harms that plugin only
+            notes.append(f"internal error: {unknown}: {internal(unknown, error)}")
+    return found, tuple(notes)
 
 
 class Parts(Struct, frozen=True, dict=True):
@@ -161,40 +185,26 @@ class Parts(Struct, frozen=True, dict=True):
 
     def adopts(self, node: Node, settings: Settings) -> str:
         """Return the tool whose cordon on this node a feature takes over, empty if there is none."""
-        for feature in self.features:
-            if feature.adopts:
-                what = f"node {node.name}: its cordon is not adopted for {feature.name}"
-                tool, _ = guarded(what, partial(feature.adopts, node, settings), "")
-                if tool:
-                    return tool
-        return ""
+        tools, _ = self._each(
+            f"node {node.name}: its cordon is not adopted for {{}}",
+            lambda feature: feature.adopts and feature.adopts(node, settings),
+        )
+        return next(filter(None, tools.values()), "")
 
     def observe(self, outside: Outside, observed: Observed) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Return what features have read for themselves, by feature, and a note for each that failed."""
-        read: dict[str, Any] = {}
-        notes: list[str] = []
-        for feature in self.features:
-            if feature.observe:
-                what = f"what {feature.name} needs of nodes can't be read"
-                try:
-                    read[feature.name] = feature.observe(outside, observed)
-                except Late as error:
-                    notes.append(f"{what}: {error}")
-                except Exception as error:  # noqa: BLE001 - a feature that can't read harms no node
-                    notes.append(f"internal error: {what}: {internal(what, error)}")
-        return read, tuple(notes)
+        return self._each(
+            "what {} needs of nodes can't be read",
+            lambda feature: feature.observe and feature.observe(outside, observed),
+        )
 
     def machines(self, outside: Outside, observed: Observed) -> tuple[Mapping[str, Machine], tuple[str, ...]]:
         """Return the machines that features read, by the node's name, and a note for each that failed."""
-        read: dict[str, Machine] = {}
-        notes: list[str] = []
-        for feature in self.features:
-            if feature.machines:
-                what = f"machines are not known to {feature.name}"
-                found, problems = guarded(what, partial(feature.machines, outside, observed), {})
-                read |= found
-                notes += problems
-        return read, tuple(notes)
+        found, notes = self._each(
+            "machines are not known to {}",
+            lambda feature: feature.machines and feature.machines(outside, observed),
+        )
+        return {node: machine for machines in found.values() for node, machine in machines.items()}, notes
 
     def read_objects(self, outside: Outside, settings: Settings, ledger: Ledger, gaps: Gaps) -> ReadObjects:
         """Return the objects that features show."""
@@ -292,45 +302,60 @@ class Parts(Struct, frozen=True, dict=True):
             if memories.get(source.name, source.kept.empty) != source.kept.empty
         ]
         for part, value in values:
-            try:
-                ledger = part.put(ledger, value())
-            except LedgerUnreadable as error:
-                notes.append(str(error))
-            except Exception as error:  # noqa: BLE001 - what a plugin keeps harms that plugin only
-                what = f"`{part.name}` of the ledger is not changed"
-                notes.append(f"internal error: {what}: {internal(what, error)}")
+            put = partial(_put, part, ledger)
+            found, failed = _each("`{}` of the ledger is not changed", [(part.name, value)], put)
+            ledger = found.get(part.name, ledger)
+            notes += failed
         return ledger, tuple(notes)
 
-    def with_parts(self, fleet: Fleet) -> Fleet:
-        """Return the fleet whose plans have what features say of nodes once all are decided."""
-        said = {feature.name: feature.says(fleet) for feature in self.features if feature.says}
+    def with_parts(self, fleet: Fleet) -> tuple[Fleet, tuple[str, ...]]:
+        """Return the fleet whose plans have what features say of nodes once all are decided, and notes."""
+        what = "what {} says of nodes is not known"
+        said, notes = self._each(what, lambda feature: feature.says and feature.says(fleet))
         if not any(said.values()):
-            return fleet
+            return fleet, notes
 
         def whole(plan: NodePlan) -> NodePlan:
             parts = {name: of[plan.node] for name, of in said.items() if plan.node in of}
             return replace(plan, of_features={**plan.of_features, **parts}) if parts else plan
 
-        return replace(fleet, plans=tuple(map(whole, fleet.plans)))
+        return replace(fleet, plans=tuple(map(whole, fleet.plans))), notes
 
-    def object_changes(self, objects: Mapping[str, Sequence[Any]], fleet: Fleet) -> ObjectChanges:
-        """Return the changes of the objects that were read."""
-        changes = [feature.objects.changes(objects, fleet) for feature in self.features if feature.objects]
-        return ObjectChanges(
-            tuple(write for change in changes for write in change.writes),
-            tuple(moment for change in changes for moment in change.moments),
+    def object_changes(
+        self, objects: Mapping[str, Sequence[Any]], fleet: Fleet
+    ) -> tuple[ObjectChanges, tuple[str, ...]]:
+        """Return the changes of the objects that were read, and a note for each feature that failed."""
+        changes, notes = self._each(
+            "objects of {} for other tools are not changed",
+            lambda feature: feature.objects.changes(objects, fleet) if feature.objects else None,
         )
+        writes = tuple(write for change in changes.values() for write in change.writes)
+        return ObjectChanges(writes, tuple(at for change in changes.values() for at in change.moments)), notes
 
-    def labels(self, fleet: Fleet) -> LabelsOf | None:
-        """Return what gives the labels that features want on a node, None if no feature wants any."""
-        wanted = [of for feature in self.features if feature.labels and (of := feature.labels(fleet))]
+    def labels(self, fleet: Fleet) -> tuple[LabelsOf | None, tuple[str, ...]]:
+        """Return what gives the labels that features want on a node, None if no feature wants any; and notes.
+
+        A feature that fails for a node wants none there.
+        """
+        what = "labels of {} are not changed"
+        wanted, notes = self._each(what, lambda feature: feature.labels and feature.labels(fleet))
         if not wanted:
-            return None
-        return lambda node: {key: value for of in wanted for key, value in of(node).items()}
+            return None, notes
+
+        def labels_of(node: Node) -> dict[str, str]:
+            given, _ = _each(f"node {node.name}: {what}", wanted.items(), lambda of: of(node))
+            return {key: value for labels in given.values() for key, value in labels.items()}
+
+        return labels_of, notes
 
     def removed(self, node: Node, prefix: str) -> NodeSigns:
         """Return the changes that remove all signs from a node."""
         return all_signs(feature.removed(node, prefix) for feature in self.features if feature.removed)
+
+    def _each(
+        self, what: str, ask: Callable[[Feature], Value | None]
+    ) -> tuple[dict[str, Value], tuple[str, ...]]:
+        return _each(what, ((feature.name, feature) for feature in self.features), ask)
 
 
 def check_kept_parts() -> None:
@@ -362,6 +387,10 @@ def _all_wants(parts: Iterable[Wants]) -> Wants:
         server=any(part.server for part in parts),
         system_uuid=any(part.system_uuid for part in parts),
     )
+
+
+def _put(part: LedgerPart[Any], ledger: Ledger, value: Callable[[], Any]) -> Ledger:
+    return part.put(ledger, value())
 
 
 _NO_SIGNS = NodeSigns()

@@ -174,20 +174,27 @@ class Store:
         for name in gone:
             self._leave(name)
         # A label of another program may have to change on any node.
-        may_rest = self._parts.labels(Fleet((), {}, settings, now, snapshot)) is None
+        may_rest = self._parts.labels(Fleet((), {}, settings, now, snapshot))[0] is None
         settled = self._parts.settled(settings)
-        judge = partial(self._rest, snapshot=snapshot, settings=settings, now=now)
+
+        def judged(node: Node, assessed: NodeAssessment) -> tuple[_Rest | None, _Rest | None]:
+            """Return what the node counts as if it rests now, and if it rests once a plan has shown it."""
+            rest = self._rest(node, assessed, snapshot=snapshot, settings=settings, now=now)
+            asked = settled if settings.manages(node.labels) else None
+            if rest is None or not (assessed.events or asked is not None):
+                return rest, None
+            return None, rest if asked is None or asked(node) else None
+
+        nothing: tuple[_Rest | None, _Rest | None] = (None, None)
         self._ready = {}
         for node in snapshot.nodes:
             self._leave(node.name, gone=False)
             assessed = assessment.of(node.name)
             what = f"node {node.name}: whether it rests is not known"
-            rest = guarded(what, partial(judge, node, assessed), None)[0] if may_rest else None
-            asked = settled if settings.manages(node.labels) else None
-            if rest is not None and (assessed.events or asked is not None):
-                if asked is None or guarded(what, partial(asked, node), False)[0]:
-                    self._ready[node.name] = node, rest
-                rest = None
+            looked, _ = guarded(what, partial(judged, node, assessed), nothing) if may_rest else (nothing, ())
+            rest, ready = looked
+            if ready is not None:
+                self._ready[node.name] = node, ready
             self._enter(node, rest, settings)
         self._pending = set()
         return self._without_resting(snapshot, assessment)

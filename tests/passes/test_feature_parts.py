@@ -190,13 +190,29 @@ def test_a_request_waits_where_the_process_has_no_client_for_it(monkeypatch: pyt
     assert lifts == {(Result.LATER, "this process does not talk to the cloud")}
 
 
-def test_a_feature_that_fails_to_read_is_a_note_and_harms_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = world(2)
+@pytest.mark.parametrize(
+    ("asked", "unknown"),
+    [
+        ("observe", "what crane needs of nodes can't be read"),
+        ("machines", "machines are not known to crane"),
+        ("says", "what crane says of nodes is not known"),
+        ("labels", "labels of crane are not changed"),
+    ],
+)
+def test_a_feature_that_fails_is_a_note_and_harms_no_node_and_no_other_feature(
+    asked: str, unknown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = world_of([builders.node(name(0), annotations={REQUEST: builders.DRAIN_NOW})])
+    broken: Any = {asked: lambda *_: 1 / 0}
+    hoist = Feature("hoist", says=lambda _: {name(0): Swings()})
+    features = (*PARTS.features, Feature("crane", bears_signs=bears, **broken), hoist)
+    monkeypatch.setattr(reconciler.run, "PARTS", replace(PARTS, features=features))
 
-    _, plan, _ = run(there, monkeypatch, observe=lambda *_: 1 / 0)
+    plan, _ = run_pass(there.outside, SETTINGS, there.now)
 
-    assert any("what crane needs of nodes can't be read" in note for note in plan.notes)
+    assert f"internal error: {unknown}: ZeroDivisionError: division by zero" in plan.notes
     assert all(hold.code != "internal" for node in plan.nodes for hold in node.holds)
+    assert [node.of_features.get("hoist") for node in plan.nodes if node.node == name(0)] == [Swings()]
 
 
 def test_a_feature_whose_answer_comes_later_is_a_note_and_no_error_of_the_program(

@@ -49,7 +49,7 @@ from reconciler.passes.decide.scheduling import schedules
 from reconciler.passes.decide.shared_events import together
 from reconciler.passes.node_facts import NodeFacts, PassContext, Progress, twins_of
 from reconciler.passes.parts import Parts
-from reconciler.passes.plugin import Fleet, LabelsOf, ObjectChanges
+from reconciler.passes.plugin import Fleet, LabelsOf
 from reconciler.profiles.case import taken_for_good
 from reconciler.profiles.instructed import beside_most, beside_older
 from reconciler.settings.coverage import seen_now
@@ -187,15 +187,10 @@ def decide(
     nodes = {node.name: node for node in snapshot.nodes}
     nodes |= {name: snapshot.aside.nodes[name] for name in rested}
     fleet = Fleet(plans, nodes, settings, now, snapshot)
-    what = "what features say of nodes is not known"
-    fleet = faults.step(what, partial(parts.with_parts, fleet), fleet)
+    fleet, unsaid = parts.with_parts(fleet)
     plans = fleet.plans
-    shown = faults.step(
-        "objects for other tools are not changed",
-        lambda: parts.object_changes(snapshot.for_settings.objects, fleet),
-        ObjectChanges(),
-    )
-    labels_of = faults.step("no labels are changed", lambda: parts.labels(fleet), None)
+    shown, not_shown = parts.object_changes(snapshot.for_settings.objects, fleet)
+    labels_of, not_labelled = parts.labels(fleet)
     writes = shown.writes
     if labels_of is not None:
         writes = (*writes, *islice(_label_writes(selected, labels_of, settings), LABELS_AT_MOST))
@@ -255,6 +250,9 @@ def decide(
             *unknown_in_ledger(snapshot.ledger, parts.in_ledger),
             *not_kept,
             *faults.steps,
+            *unsaid,
+            *not_shown,
+            *not_labelled,
             *notes(snapshot, selected, context, resting),
             *(note for decider in deciders for note in decider.notes),
             *not_installed(context),
@@ -285,8 +283,7 @@ def decide(
 def _label_writes(nodes: Iterable[Node], labels_of: LabelsOf, settings: Settings) -> Iterator[LabelsWrite]:
     """Yield what makes the labels of managed nodes as features want them."""
     for node in filter(lambda node: settings.manages(node.labels), nodes):
-        labels, _ = guarded(f"node {node.name}: its labels are not changed", partial(labels_of, node), {})
-        changed = {key: value for key, value in labels.items() if node.labels.get(key) != value}
+        changed = {key: value for key, value in labels_of(node).items() if node.labels.get(key) != value}
         if changed:
             yield LabelsWrite(node.name, node.uid, changed)
 
