@@ -15,7 +15,7 @@ from msgspec import Struct
 from jobs.runtime.behind import Behind, OnceBeside
 from jobs.runtime.environment import identity, this_process
 from jobs.runtime.outside import Wiring
-from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted
+from jobs.runtime.process import Leading, Observers, Passed, companions_of, evicted, inform
 from jobs.runtime.watchdog import Watchdog
 from reconciler import __version__
 from reconciler.drain.drainer.requests import refusal_reason
@@ -262,11 +262,11 @@ class Acting:
         plan, outcomes = run_pass(outside, self.settings, self._clock.now(), store)
         if deleted := self._open_cases.after(plan):
             self.keep(deleted)
-        notes = [
-            note
-            for companion in self._companions
-            for note in companion.after(plan, outcomes, outside.notifier)
-        ]
+        notes: list[str] = []
+        inform(
+            self._companions,
+            lambda companion: notes.extend(companion.after(plan, outcomes, outside.notifier)),
+        )
         nodes = self._wiring.nodes
         restored = nodes.went_back() if nodes is not None else None
         if restored is not None and restored < RESTORED_FOR:
@@ -308,12 +308,10 @@ class Acting:
         cluster = self._wiring.connection.known_cluster
         named = [replace(case, place=replace(case.place, cluster=cluster)) for case in cases]
         self._observers.keep(named)
-        for companion in self._companions:
-            companion.ended(named)
+        inform(self._companions, lambda companion: companion.ended(named))
 
     def _did(self, deed: Deed) -> None:
-        for companion in self._companions:
-            companion.did(deed)
+        inform(self._companions, lambda companion: companion.did(deed))
 
     def drains_run(self) -> bool:
         """Whether any drain is still in progress."""

@@ -19,7 +19,8 @@ from jobs.runtime.environment import Target
 from jobs.runtime.log_line import write_events
 from jobs.runtime.metrics import Family, Sample
 from reconciler import plugins
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import LockLost, ReconcilerError
+from reconciler.model.problems import internal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from reconciler.settings.schema import Settings
 
 Value = TypeVar("Value")
+Told = TypeVar("Told", bound="Observer | Companion")
 Command = Callable[..., int]
 Option = Callable[[Command], Command]
 Seen = Callable[["Plan", Sequence["Outcome"]], None]
@@ -72,8 +74,8 @@ class Past(Struct, frozen=True):
 class Observer:
     """Sees what a process does, and does nothing. A feature overrides what it needs.
 
-    The methods may be called from any thread, and raise nothing of their own. Entering begins, and leaving
-    ends, for a short time at most.
+    The methods may be called from any thread. What one that notes something raises is logged, and harms
+    nothing else. Entering begins, and leaving ends, for a short time at most.
     """
 
     last_read = ""
@@ -189,6 +191,20 @@ class _EventLog(Observer):
         write_events(event, fields)
 
 
+def inform(told: Iterable[Told], say: Callable[[Told], object]) -> None:
+    """Say to each of these observers, or companions, what happens; raises LockLost.
+
+    The boundary around what a feature is told: its error harms no other feature, no pass and no drain.
+    """
+    for each in told:
+        try:
+            say(each)
+        except LockLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - any feature may be behind it
+            internal(f"{type(each).__name__} misses what happens", error)
+
+
 class Observers(Observer):
     """Hands all on to each of these observers, in their order."""
 
@@ -238,13 +254,8 @@ class Observers(Observer):
     def passing(self) -> Iterator[Seen]:
         """Enter and leave all."""
         with ExitStack() as stack:
-            seen = [stack.enter_context(observer.passing()) for observer in self._all]
-
-            def see(plan: Plan, outcomes: Sequence[Outcome]) -> None:
-                for each in seen:
-                    each(plan, outcomes)
-
-            yield see
+            seen = {observer: stack.enter_context(observer.passing()) for observer in self._all}
+            yield lambda plan, outcomes: self._tell(lambda observer: seen[observer](plan, outcomes))
 
     def evictor(self, evictor: Evictor) -> Evictor:
         """Return what all of them observe."""
@@ -257,68 +268,55 @@ class Observers(Observer):
     # The rest is handed on as it comes.
 
     def settings(self, *, good: bool) -> None:
-        for observer in self._all:
-            observer.settings(good=good)
+        self._tell(lambda observer: observer.settings(good=good))
 
     def leads(self, *, leads: bool) -> None:
-        for observer in self._all:
-            observer.leads(leads=leads)
+        self._tell(lambda observer: observer.leads(leads=leads))
 
     def stands_by(self, holder: str) -> None:
-        for observer in self._all:
-            observer.stands_by(holder)
+        self._tell(lambda observer: observer.stands_by(holder))
 
     def after(self, passed: Passed) -> None:
-        for observer in self._all:
-            observer.after(passed)
+        self._tell(lambda observer: observer.after(passed))
 
     def succeeded(self, seconds: float, now: datetime) -> None:
-        for observer in self._all:
-            observer.succeeded(seconds, now)
+        self._tell(lambda observer: observer.succeeded(seconds, now))
 
     def failed(self, seconds: float) -> None:
-        for observer in self._all:
-            observer.failed(seconds)
+        self._tell(lambda observer: observer.failed(seconds))
 
     def unexpected(self) -> None:
-        for observer in self._all:
-            observer.unexpected()
+        self._tell(lambda observer: observer.unexpected())
 
     def keep(self, cases: Sequence[EndedCase]) -> None:
-        for observer in self._all:
-            observer.keep(cases)
+        self._tell(lambda observer: observer.keep(cases))
 
     def happened(self, event: str, fields: Mapping[str, object]) -> None:
-        for observer in self._all:
-            observer.happened(event, fields)
+        self._tell(lambda observer: observer.happened(event, fields))
 
     def ordered(self, order: DrainOrder) -> None:
-        for observer in self._all:
-            observer.ordered(order)
+        self._tell(lambda observer: observer.ordered(order))
 
     def progressed(self, progress: DrainProgress) -> None:
-        for observer in self._all:
-            observer.progressed(progress)
+        self._tell(lambda observer: observer.progressed(progress))
 
     def drains(self, drains: Mapping[str, DrainProgress]) -> None:
-        for observer in self._all:
-            observer.drains(drains)
+        self._tell(lambda observer: observer.drains(drains))
 
     def stopped(self) -> None:
-        for observer in self._all:
-            observer.stopped()
+        self._tell(lambda observer: observer.stopped())
 
     def refused(self, reason: str) -> None:
-        for observer in self._all:
-            observer.refused(reason)
+        self._tell(lambda observer: observer.refused(reason))
 
     def notice(self, transport: str, *, sent: bool) -> None:
-        for observer in self._all:
-            observer.notice(transport, sent=sent)
+        self._tell(lambda observer: observer.notice(transport, sent=sent))
 
     def waiting(self, messages: int | None) -> None:
-        for observer in self._all:
-            observer.waiting(messages)
+        self._tell(lambda observer: observer.waiting(messages))
+
+    def _tell(self, said: Callable[[Observer], object]) -> None:
+        inform(self._all, said)
 
     def rehearsed(self, settings: Settings, rehearse: Callable[[], Plan]) -> tuple[Plan, tuple[Outcome, ...]]:
         """Return the plan of a rehearsal, and no outcomes, and show them."""
@@ -543,8 +541,7 @@ def companions_of(leading: Leading) -> Sequence[Companion]:
 
 def evicted(companions: Sequence[Companion], order: DrainOrder, eviction: Eviction) -> None:
     """Tell all that a pod was evicted, or deleted."""
-    for companion in companions:
-        companion.evicted(order, eviction)
+    inform(companions, lambda companion: companion.evicted(order, eviction))
 
 
 def options_of_features(command: str) -> Option:

@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from jobs.runtime import process
-from jobs.runtime.process import Observer, Observers, Past, Process, Seen, options_of_features
+from jobs.runtime.process import Observer, Observers, Past, Process, Seen, inform, options_of_features
+from reconciler.model.errors import LockLost
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from tests.support.builders import NOW
@@ -49,6 +50,39 @@ def test_every_observer_sees_what_happens_in_their_order() -> None:
 
     assert seen == ["a Enforce", "b Enforce", "a stopped", "b stopped"]
     assert observers.past(NOW, NOW) is past
+
+
+class Broken(Observer):
+    """Fails at whatever it sees."""
+
+    def stopped(self) -> None:
+        raise ZeroDivisionError
+
+    @contextmanager
+    def passing(self) -> Iterator[Seen]:
+        def see(plan: Plan, outcomes: Sequence[Outcome]) -> None:
+            raise ZeroDivisionError
+
+        yield see
+
+
+def test_an_observer_that_fails_harms_no_other_and_no_pass(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[str] = []
+    observers = Observers(Broken(), Noted("a", seen))
+    with observers.passing() as see:
+        see(Plan(NOW, "Enforce"), ())
+    observers.stopped()
+
+    assert seen == ["a Enforce", "a stopped"]
+    assert caplog.text.count("internal error: Broken misses what happens: ZeroDivisionError") == 2
+
+
+def test_who_hears_that_the_lock_is_lost_ends_the_pass() -> None:
+    def lost(_: Observer) -> None:
+        raise LockLost("gone")
+
+    with pytest.raises(LockLost):
+        inform([Observer()], lost)
 
 
 def test_nothing_that_an_observer_may_see_is_forgotten() -> None:

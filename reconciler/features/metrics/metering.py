@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -39,7 +38,6 @@ from reconciler.model.case_outcome import ENDS
 from reconciler.model.drains import DrainProgress, Phase
 from reconciler.model.ended_case import EndedCase
 from reconciler.model.plan import Plan
-from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 
 SUCCEEDED, STANDBY, FAILED = "succeeded", "standby", "failed"
@@ -170,9 +168,6 @@ class Meter(Observer):
 
     def shows(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
         """Show this plan, and count its answers and the drains that have ended. `drains` are by node."""
-        guarded("the pass has no metrics", partial(self._after, plan, drains), None)
-
-    def _after(self, plan: Plan, drains: Mapping[str, DrainProgress]) -> None:
         if self._holds is not None:
             self._holds = held_since(self._holds, plan)
         self._pass = PassView(plan, drains, self._holds or {})
@@ -190,7 +185,7 @@ class Meter(Observer):
 
     def drains(self, drains: Mapping[str, DrainProgress]) -> None:
         """Show these drains, and count those that have ended since the last call."""
-        guarded("drains are not counted", partial(self._drains, drains), None)
+        self._drains(drains)
 
     def _drains(self, drains: Mapping[str, DrainProgress]) -> None:
         if self._pass is not None:

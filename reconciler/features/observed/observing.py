@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from itertools import islice
 
 from jobs.runtime.line_keeper import Keeper
@@ -31,7 +30,6 @@ from reconciler.model.errors import ClusterError, NoThread
 from reconciler.model.findings import KnownFindings
 from reconciler.model.panels import Panel
 from reconciler.model.plan import Plan
-from reconciler.model.problems import guarded
 from reconciler.model.values import replace
 from reconciler.settings.schema import Mode
 from reconciler.threads import start
@@ -125,9 +123,7 @@ class Observing(Observer):
             )
         if self._following is None:
             self._following = self._begun(self._found, plan)
-        changed, _ = guarded(
-            "what would be done is not known", partial(self._following.see, plan, settings), ()
-        )
+        changed = self._following.see(plan, settings)
         for case in changed:
             before = self._cases.get(case.identity)
             self._say(case)

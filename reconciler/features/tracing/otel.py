@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
-from functools import partial, wraps
-from typing import ParamSpec
+from functools import partial
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -54,20 +53,6 @@ _NODE = "k8s.node.name"
 _OURS = "node_maintenance"
 _GOOD_ENDS = (Phase.DRAINED, Phase.STOPPED, Phase.NODE_GONE)
 _FIRST_REFUSAL = 400
-_Given = ParamSpec("_Given")
-
-
-def _harmless(work: Callable[_Given, None]) -> Callable[_Given, None]:
-    """Return a function that does the same, and logs its errors: no pass and no drain fails by them."""
-
-    @wraps(work)
-    def tried(*arguments: _Given.args, **named: _Given.kwargs) -> None:
-        try:
-            work(*arguments, **named)
-        except Exception:
-            log.exception("something is not traced")
-
-    return tried
 
 
 def exporter(warn: Callable[[str], object]) -> SpanExporter:
@@ -121,7 +106,6 @@ class OtelTracing(Observer):
         finally:
             span.end()
 
-    @_harmless
     def ordered(self, order: DrainOrder) -> None:
         """Trace a drain from now on, linked to the pass that orders it first."""
         with self._changed:
@@ -139,7 +123,6 @@ class OtelTracing(Observer):
             )
             self._drains[order.node] = _Drain(order.since, span)
 
-    @_harmless
     def progressed(self, progress: DrainProgress) -> None:
         """End the span of a drain that has ended."""
         if progress.phase is Phase.RUNNING:
@@ -161,7 +144,6 @@ class OtelTracing(Observer):
             known.span.set_status(Status(StatusCode.ERROR, str(progress.phase)))
         known.span.end()
 
-    @_harmless
     def stopped(self) -> None:
         """End the spans of drains that go on in the next process."""
         with self._changed:
@@ -285,7 +267,6 @@ class _Quiet(SpanExporter):
         self._inner.shutdown()
 
 
-@_harmless
 def _show(span: Span, plan: Plan, outcomes: Sequence[Outcome]) -> None:
     failed = sum(outcome.result is Result.FAILED for outcome in outcomes)
     span.set_attributes(

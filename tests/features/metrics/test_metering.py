@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.runtime.metrics import Family, Sample, Type
-from jobs.runtime.process import Observer, Observers
+from jobs.runtime.process import Observer, Observers, Passed
 from reconciler.features.metrics import metering
 from reconciler.features.metrics.catalogue import FAMILIES, PREFIX
 from reconciler.features.metrics.metering import Meter
@@ -25,7 +25,18 @@ from reconciler.model.plan import Actions, NodePlan, Plan
 from reconciler.model.record import State
 from reconciler.model.values import replace
 from tests.features.metrics.everything import full
-from tests.support.builders import NOW, held_node, minutes, node, planned, record, reported, signal, snapshot
+from tests.support.builders import (
+    NOW,
+    held_node,
+    minutes,
+    node,
+    planned,
+    record,
+    reported,
+    settings,
+    signal,
+    snapshot,
+)
 from tests.support.cases import ended
 
 Series = dict[tuple[str, tuple[str, ...]], float]
@@ -251,7 +262,7 @@ def test_a_plan_that_can_not_be_counted_is_an_unexpected_error_and_ends_no_pass(
 
     monkeypatch.setattr(metering, "count_answers", broken)
 
-    meter.shows(with_case(), {})
+    Observers(meter).after(Passed(with_case(), settings()))
 
     assert shown(meter)["unexpected_errors_total", ()] == 1
 
