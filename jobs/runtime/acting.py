@@ -28,13 +28,12 @@ from reconciler.kubernetes.scale.beside import PATIENCE
 from reconciler.kubernetes.scale.evictions import SharedEvictions
 from reconciler.kubernetes.scale.side_by_side import SideBySide
 from reconciler.model.drains import DrainOrder, DrainProgress, Phase
-from reconciler.model.ended_case import EndedCase, ended_case
+from reconciler.model.ended_case import EndedCase, ended_cases
 from reconciler.model.errors import Late, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import Clock, NodeRead, Requesting, RequestProgress
-from reconciler.model.problems import guarded
 from reconciler.model.reconciler import Passes, Reconciler, Running
 from reconciler.model.sayings import Deed
 from reconciler.model.values import replace
@@ -374,12 +373,7 @@ class OpenCases:
         self._open = {
             node.uid: node for node in plan.nodes if node.uid and node.record is not None and node.record.open
         }
-        ended = []
-        for last in gone:
-            what = f"node {last.node}: its ended case is not kept"
-            case, _ = guarded(what, partial(ended_case, last, plan.now, deleted=True), None)
-            ended += [case] if case is not None else []
-        return tuple(ended)
+        return tuple(ended_cases(gone, plan.now, deleted=True))
 
 
 class DrainerWhenNeeded:

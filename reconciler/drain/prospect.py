@@ -18,6 +18,7 @@ from reconciler.model.moments import shifted, to_text
 from reconciler.model.node import Node
 from reconciler.model.plan import Preview
 from reconciler.model.pod import Pod, PodDisruptionBudget
+from reconciler.model.problems import internal
 from reconciler.model.schedule import DrainObstacle, ObstacleCode
 from reconciler.model.values import replace
 
@@ -47,6 +48,21 @@ def preview(
         room=room(nodes, pods, evictees),
         groups=disrupted(evictees, pods, order.node),
     )
+
+
+def preview_safely(
+    order: DrainOrder,
+    nodes: Iterable[Node],
+    pods: Sequence[Pod],
+    budgets: Iterable[PodDisruptionBudget],
+    now: datetime,
+) -> Preview:
+    """Return what `preview` does; where that fails, a preview that says so."""
+    try:
+        return preview(order, nodes, pods, budgets, now)
+    except Exception as error:  # noqa: BLE001 - one node's pods harm that node's preview only
+        problem = internal(f"the preview of node {order.node} failed", error)
+        return Preview(room=(f"unknown, because of an error in this program: {problem}",))
 
 
 MOST = 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from reconciler.model.drains import DrainProgress, HeldBy
 from reconciler.model.event import MaintenanceEvent
 from reconciler.model.instructions import Instructions, case_person
 from reconciler.model.plan import NodePlan
+from reconciler.model.problems import guarded
 from reconciler.model.record import CasePerson, CaseRecord, KnownEvent, State
 from reconciler.model.values import Flat, Name, Written, decoded, encoded
 
@@ -75,12 +77,23 @@ class EndedCase(Struct, frozen=True):
         return (self.place.uid or self.place.node, self.times.case_start)
 
 
-def ended_case(plan: NodePlan, now: datetime, *, deleted: bool = False) -> EndedCase | None:
-    """Return the case that ends with a node's plan at `now` (aware, UTC), None if none does.
+def ended_cases(plans: Iterable[NodePlan], now: datetime, *, deleted: bool = False) -> list[EndedCase]:
+    """Return the cases that end with these plans at `now` (aware, UTC).
 
-    `deleted` says that the node was deleted after this plan, so that an open case has ended. A case also ends
-    with the request to delete the machine, because perhaps no pass sees the node again.
+    One that breaks the program is left out. `deleted` says that the nodes were deleted after these plans, so
+    that an open case has ended. A case also ends with the request to delete the machine, because perhaps no
+    pass sees the node again.
     """
+    found = []
+    for plan in plans:
+        work = partial(ended_case, plan, now, deleted=deleted)
+        case, _ = guarded(f"node {plan.node}: its ended case is not kept", work, None)
+        found += [case] if case is not None else []
+    return found
+
+
+def ended_case(plan: NodePlan, now: datetime, *, deleted: bool) -> EndedCase | None:
+    """Return the case that ends with a node's plan, None if none does; see `ended_cases`."""
     case, lost = plan.ended, False
     if case is None and (deleted or plan.todo.deletes_node):
         case, lost = plan.record, True

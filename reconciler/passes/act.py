@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 from reconciler.model.drains import DrainProgress, Phase
-from reconciler.model.ended_case import ended_case
+from reconciler.model.ended_case import ended_cases
 from reconciler.model.errors import (
     CloudError,
     ClusterError,
@@ -95,13 +95,7 @@ def _keep(nodes: Iterable[NodePlan], plan: Plan, kept: EndedCases | None) -> Non
     """Keep the cases that end. A killed pass keeps a case twice rather than not at all."""
     if kept is None:
         return
-    ended = []
-    for node in nodes:
-        case, _ = guarded(
-            f"node {node.node}: its ended case is not kept", partial(ended_case, node, plan.now), None
-        )
-        ended += [case] if case is not None else []
-    if ended:
+    if ended := ended_cases(nodes, plan.now):
         guarded(f"{count_of(len(ended), 'ended case', 'are')} not kept", partial(kept.keep, ended), None)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from reconciler.drain import prospect
+from reconciler.drain.prospect import preview_safely
 from reconciler.drain.refusal import with_unplaced
-from reconciler.model.plan import NodePlan, Plan, Preview
+from reconciler.model.plan import NodePlan, Plan
 from reconciler.model.pod import Pod
 from reconciler.model.ports import ClusterReader
-from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, Gaps, internal
+from reconciler.model.problems import BUDGETS, NAMESPACES, PODS, Gaps
 from reconciler.model.snapshot import Snapshot
 from reconciler.model.values import replace
 from reconciler.passes.observe import RULES
@@ -40,12 +40,7 @@ def preview(plan: Plan, snapshot: Snapshot, now: datetime) -> Plan:
             return node
         # The order was made before the namespaces were read.
         order = replace(node.todo.drain, namespaces=snapshot.for_settings.namespaces)
-        try:
-            seen = prospect.preview(order, staying, pods, snapshot.budgets, now)
-            seen = replace(seen, unknown=unknown)
-        except Exception as error:  # noqa: BLE001 - one node's pods harm that node's preview only
-            problem = internal(f"the preview of node {node.node} failed", error)
-            seen = Preview(room=(f"unknown, because of an error in this program: {problem}",))
+        seen = replace(preview_safely(order, staying, pods, snapshot.budgets, now), unknown=unknown)
         return replace(node, draining=replace(node.draining, preview=seen))
 
     return replace(plan, nodes=tuple(with_preview(node) for node in plan.nodes))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 
 from reconciler import plugins
 from reconciler.calendar.occurrences import FOREVER
-from reconciler.drain import prospect
+from reconciler.drain.prospect import preview_safely
 from reconciler.drain.workloads import PEOPLE, owned_by, owner_of
 from reconciler.model.drains import Blocker
 from reconciler.model.event import REQUEST, Answer, Kind
@@ -221,8 +221,14 @@ def _pods(pods: Sequence[PodVerdict] | None) -> str:
 def obstacles(plan: NodePlan, keys: OwnKeys, budget: BudgetUse = _UNUSED) -> tuple[Obstacle, ...]:
     """Return what holds the node of a plan, who can change that, and what blocks the drain that it previews.
 
-    Unlike an explanation, this needs the plan only; `budget` is its use by the whole fleet.
+    Unlike an explanation, this needs the plan only; `budget` is its use by the whole fleet. A node whose data
+    breaks the program has none.
     """
+    work = partial(_obstacles, plan, keys, budget)
+    return guarded(f"node {plan.node} can't be explained", work, ())[0]
+
+
+def _obstacles(plan: NodePlan, keys: OwnKeys, budget: BudgetUse) -> tuple[Obstacle, ...]:
     preview = plan.draining.preview
     blockers = preview.blockers if preview is not None else ()
     return _with_commands(
@@ -324,14 +330,8 @@ def _drain(
     order = drain_order(node, events, now, settings, snapshot)
     staying = [other for other in snapshot.nodes if other.name != node.name and not other.unschedulable]
     pods = [pod for of_node in snapshot.pods.values() for pod in of_node]
-    seen, problems = guarded(
-        f"the preview of node {node.name} failed",
-        lambda: prospect.preview(order, staying, pods, snapshot.budgets, now),
-        None,
-    )
-    if seen is None:
-        return Preview(room=tuple(f"unknown, because of {problem}" for problem in problems)), assumed
     unknown = tuple(unseen[what] for what in (BUDGETS, NAMESPACES) if what in unseen)
+    seen = preview_safely(order, staying, pods, snapshot.budgets, now)
     return replace(seen, unknown=unknown), assumed
 
 

@@ -23,7 +23,6 @@ from reconciler.model.limits import count_of, first_of
 from reconciler.model.outcome import Outcome
 from reconciler.model.permission_kinds import permission_kinds
 from reconciler.model.plan import NodePlan, Plan
-from reconciler.model.problems import guarded
 from reconciler.model.reconciler import LOG, LOOK
 from reconciler.report.acting import acting_line, lost_words
 from reconciler.report.explain import obstacles
@@ -119,9 +118,8 @@ def people(
 
 
 def obstacles_in(plan: Plan, node: NodePlan) -> tuple[Obstacle, ...]:
-    """Return the obstacles of a node of the plan; none if its data breaks the program."""
-    what = f"node {node.node} can't be explained"
-    return guarded(what, partial(obstacles, node, keys_of(plan.settings.prefix), plan.budget), ())[0]
+    """Return the obstacles of a node of the plan."""
+    return obstacles(node, keys_of(plan.settings.prefix), plan.budget)
 
 
 def _of_process(plan: Plan, outcomes: Iterable[Outcome], trouble: Iterable[str]) -> Iterator[Ask]:

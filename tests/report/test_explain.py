@@ -290,7 +290,7 @@ def test_a_pod_whose_preview_breaks_the_program_is_not_taken_for_one_that_goes(
     def broken(*_: object) -> Preview:
         raise ZeroDivisionError("no")
 
-    monkeypatch.setattr("reconciler.report.explain.prospect.preview", broken)
+    monkeypatch.setattr("reconciler.drain.prospect.preview", broken)
 
     drain = explained.node().drain
     assert drain is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Condition, Lock, Thread
@@ -70,6 +70,26 @@ _LONGEST_SLEEP = 3600.0
 """Seconds. Threads can't wait for every number of seconds; this thread looks again after an hour at most."""
 
 
+@contextmanager
+def _expected(what: str, node: str | None) -> Iterator[None]:
+    """Make a ReconcilerError of each other error: a bug in a thread must not block the drain forever."""
+    try:
+        yield
+    except ReconcilerError:
+        raise
+    except Exception as error:
+        _log.exception(what, extra={"node": node})
+        raise ReconcilerError(f"{type(error).__name__}: {error}") from error
+
+
+def _told(what: str, node: str | None, tell: Callable[[], object]) -> None:
+    """Tell others: any code may be behind it, and must end no thread of the drainer."""
+    try:
+        tell()
+    except Exception:  # noqa: BLE001 - what happened has happened, whatever is said about it
+        _log.exception(what, extra={"node": node})
+
+
 class WatchThreads:
     """The open watches by number, each of them followed by a thread."""
 
@@ -121,17 +141,16 @@ class WatchThreads:
         number, error = command.watch, None
         node = command.node if isinstance(command, WatchPods) else None
         try:
-            if isinstance(command, WatchBudgets):
-                for budget_change in self._entered(number, self._evictor.watch_budgets(command.namespace)):
-                    self._put(BudgetNews(budget_change, number))
-            else:
-                for pod_change in self._entered(number, self._evictor.watch_pods(command.node)):
-                    self._put(PodNews(command.node, number, pod_change))
+            with _expected("a watch of the drainer failed", node):
+                if isinstance(command, WatchBudgets):
+                    budgets = self._evictor.watch_budgets(command.namespace)
+                    for budget_change in self._entered(number, budgets):
+                        self._put(BudgetNews(budget_change, number))
+                else:
+                    for pod_change in self._entered(number, self._evictor.watch_pods(command.node)):
+                        self._put(PodNews(command.node, number, pod_change))
         except ReconcilerError as failure:
             error = failure
-        except Exception as failure:  # noqa: BLE001 - a bug must not block the drain forever
-            _log.exception("a watch of the drainer failed", extra={"node": node})
-            error = ReconcilerError(f"{type(failure).__name__}: {failure}")
         with self._lock:
             left = number in self._unwanted
             self._unwanted.discard(number)
@@ -154,11 +173,8 @@ class WatchThreads:
         with self._lock:
             watch = self._watches.pop(number, None)
         if watch is not None:
-            try:
-                watch.__exit__(None, None, None)
-            except Exception:  # noqa: BLE001 - a bug must not end the thread
-                # It is left either way. The thread that runs the core leaves watches, too.
-                _log.exception("a watch of the drainer can't be closed")
+            # It is left either way. The thread that runs the core leaves watches, too.
+            _told("a watch of the drainer can't be closed", None, partial(watch.__exit__, None, None, None))
 
 
 class _Display:
@@ -179,12 +195,9 @@ class _Display:
         return due
 
     def report(self, progress: DrainProgress) -> None:
-        """Report one drain. A failure of the display must not stop the drains."""
-        try:
-            if self._on_progress is not None:
-                self._on_progress(progress)
-        except Exception:  # noqa: BLE001 - any code may be behind it
-            _log.exception("the progress can't be shown", extra={"node": progress.node})
+        """Report one drain."""
+        if self._on_progress is not None:
+            _told("the progress can't be shown", progress.node, partial(self._on_progress, progress))
 
 
 class _Orders:
@@ -209,10 +222,8 @@ class _Orders:
         order = self.orders.get(command.node)
         if self._on_evicted is None or order is None:
             return
-        try:
-            self._on_evicted(order, Eviction(command.pod, isinstance(command, Delete), command.refused))
-        except Exception:  # noqa: BLE001 - the pod is evicted, whatever is said about it
-            _log.exception("an eviction can't be reported", extra={"node": command.node})
+        eviction = Eviction(command.pod, isinstance(command, Delete), command.refused)
+        _told("an eviction can't be reported", command.node, partial(self._on_evicted, order, eviction))
 
 
 class _Senders:
@@ -453,19 +464,17 @@ class Drainer:
 
     def _ask(self, command: Request) -> None:
         try:
-            if isinstance(command, Evict | Delete) and command.own and self._before_own_pod is not None:
-                self._before_own_pod()
-            now = self._clock.now()
-            if isinstance(command, Write) and command.until is not None and now > command.until:
-                raise TooLate(f"not sent: node {command.node} was last seen cordoned too long ago")
-            # Another read may have shown the node since the command.
-            seen = self._orders.answer(command, now) if isinstance(command, CheckNode) else None
-            answer: Event = seen if seen is not None else ask(self._evictor, command, now)
+            with _expected("a request of the drainer failed", command.node):
+                if isinstance(command, Evict | Delete) and command.own and self._before_own_pod is not None:
+                    self._before_own_pod()
+                now = self._clock.now()
+                if isinstance(command, Write) and command.until is not None and now > command.until:
+                    raise TooLate(f"not sent: node {command.node} was last seen cordoned too long ago")
+                # Another read may have shown the node since the command.
+                seen = self._orders.answer(command, now) if isinstance(command, CheckNode) else None
+                answer: Event = seen if seen is not None else ask(self._evictor, command, now)
         except ReconcilerError as error:
             answer = failed(command, error)
-        except Exception as error:  # noqa: BLE001 - a bug must not block the drain forever
-            _log.exception("a request of the drainer failed", extra={"node": command.node})
-            answer = failed(command, ReconcilerError(f"{type(error).__name__}: {error}"))
         self._put(answer)
         if isinstance(command, Evict | Delete) and isinstance(answer, WriteDone) and answer.error is None:
             self._orders.say(command)

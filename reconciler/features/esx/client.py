@@ -11,6 +11,7 @@ import logging
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from operator import itemgetter
 from typing import Any
@@ -24,7 +25,7 @@ from reconciler.http.failures import report
 from reconciler.http.plain import SecretMissing, from_environment, from_file
 from reconciler.model import limits
 from reconciler.model.content import MASKED, Secret
-from reconciler.model.errors import CloudError
+from reconciler.model.errors import CloudError, LockLost
 from reconciler.model.limits import count_of
 from reconciler.model.polling import Listing
 from reconciler.model.problems import internal
@@ -186,13 +187,30 @@ def _file(path: str) -> str:
         raise SecretMissing(f"{path} is not UTF-8") from None
 
 
-def is_expected(error: Exception) -> bool:
-    """Whether this is what a server, or a network, does at times."""
-    if isinstance(error, CloudError | OSError | HTTPException):
-        return True
-    from pyVmomi import vmodl
+@contextmanager
+def vcenter(server: VCenter, seconds: float) -> Iterator[Any]:
+    """Yield the content of the service, for a query; raises CloudError alone, and LockLost.
 
-    return isinstance(error, vmodl.MethodFault)
+    The boundary around a vCenter: what its answer breaks is one that it did not give.
+    """
+    try:
+        with VCenterSession(server, seconds) as content:
+            yield content
+    except LockLost:
+        raise
+    except Exception as error:
+        if not isinstance(error, CloudError | OSError | HTTPException):
+            from pyVmomi import vmodl
+
+            if not isinstance(error, vmodl.MethodFault):
+                internal(f"the answer of {server.url} can't be read", error)
+        words = str(getattr(error, "msg", "") or error) or type(error).__name__
+        with suppress(CloudError):
+            # No password goes into a log.
+            password = resolved(server.password)
+            words = words.replace(password, MASKED) if password else words
+        status = error.status if isinstance(error, CloudError) else 0
+        raise CloudError(" ".join(words.split())[:_LONGEST_PROBLEM], status=status) from error
 
 
 PATIENCE = 60.0
@@ -265,42 +283,39 @@ class VCenterClient:
     def _query(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str], str]:
         """Return what is known of the hosts, the names of all, and the problem."""
         try:
-            return (*self._hosts(server, left), "")
-        except Exception as error:  # noqa: BLE001 - one vCenter harms itself only
-            if not is_expected(error):
-                internal(f"the answer of {server.url} can't be read", error)
-            words = words_of(error, server)
-            log.warning("vCenter can't be asked: url=%s error=%s", server.url, words)
-            return {}, frozenset(), f"{server.url} can't be asked: {words}"
+            with vcenter(server, left) as content:
+                return (*self._hosts(content), "")
+        except CloudError as error:
+            log.warning("vCenter can't be asked: url=%s error=%s", server.url, error)
+            return {}, frozenset(), f"{server.url} can't be asked: {error}"
 
-    def _hosts(self, server: VCenter, left: float) -> tuple[dict[str, HostState], frozenset[str]]:
-        with VCenterSession(server, left) as content:
-            from pyVmomi import vim, vmodl
+    def _hosts(self, content: Any) -> tuple[dict[str, HostState], frozenset[str]]:
+        from pyVmomi import vim, vmodl
 
-            # The hosts and their tasks: a filter that names a task which is just gone fails as a whole.
-            query = vmodl.query.PropertyCollector
-            tasks = query.TraversalSpec(name="tasks", type=vim.HostSystem, path="recentTask", skip=False)
-            wanted = [
-                query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES)),
-                query.PropertySpec(type=vim.Task, pathSet=list(_TASK_PROPERTIES)),
-            ]
-            view = content.viewManager.CreateContainerView(content.rootFolder, [vim.HostSystem], True)
-            hosts = {}
-            entering = set()
-            for each in properties(content, through(view, wanted, [tasks])):
-                if "info.state" not in each:
-                    hosts[limits.text(str(each.get("name") or ""), limits.NAME).casefold()] = each
-                    continue
-                # vCenter waits in a running task until the host has no VM that is powered on, and then sets
-                # the mode. A queued task may be refused, and an ended one stays in the list for a while.
-                # pyvmomi makes a method of the name.
-                name = getattr(getattr(each.get("info.name"), "info", None), "wsdlName", "")
-                enters = name == _ENTER or each.get("info.descriptionId") == _ENTER_ID
-                if enters and str(each["info.state"]) == "running":
-                    entering.add(each["id"])
-            # Without its mode, nothing is known about a host.
-            known = {name: each for name, each in hosts.items() if "runtime.inMaintenanceMode" in each}
-            alarms = self._alarms(content, known)
+        # The hosts and their tasks: a filter that names a task which is just gone fails as a whole.
+        query = vmodl.query.PropertyCollector
+        tasks = query.TraversalSpec(name="tasks", type=vim.HostSystem, path="recentTask", skip=False)
+        wanted = [
+            query.PropertySpec(type=vim.HostSystem, pathSet=list(_PROPERTIES)),
+            query.PropertySpec(type=vim.Task, pathSet=list(_TASK_PROPERTIES)),
+        ]
+        view = content.viewManager.CreateContainerView(content.rootFolder, [vim.HostSystem], True)
+        hosts = {}
+        entering = set()
+        for each in properties(content, through(view, wanted, [tasks])):
+            if "info.state" not in each:
+                hosts[limits.text(str(each.get("name") or ""), limits.NAME).casefold()] = each
+                continue
+            # vCenter waits in a running task until the host has no VM that is powered on, and then sets
+            # the mode. A queued task may be refused, and an ended one stays in the list for a while.
+            # pyvmomi makes a method of the name.
+            name = getattr(getattr(each.get("info.name"), "info", None), "wsdlName", "")
+            enters = name == _ENTER or each.get("info.descriptionId") == _ENTER_ID
+            if enters and str(each["info.state"]) == "running":
+                entering.add(each["id"])
+        # Without its mode, nothing is known about a host.
+        known = {name: each for name, each in hosts.items() if "runtime.inMaintenanceMode" in each}
+        alarms = self._alarms(content, known)
         states = {
             name: HostState(
                 each["runtime.inMaintenanceMode"] is True,
@@ -378,14 +393,3 @@ def through(view: Any, wanted: Sequence[Any], further: Sequence[Any] = ()) -> An
     )
     start = query.ObjectSpec(obj=view, skip=True, selectSet=[path])
     return query.FilterSpec(objectSet=[start], propSet=list(wanted))
-
-
-def words_of(error: Exception, server: VCenter) -> str:
-    """Return the error in one line, without the password."""
-    words = str(getattr(error, "msg", "") or error) or type(error).__name__
-    try:
-        password = resolved(server.password)
-        words = words.replace(password, MASKED) if password else words
-    except CloudError:
-        pass
-    return " ".join(words.split())[:_LONGEST_PROBLEM]

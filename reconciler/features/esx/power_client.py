@@ -14,15 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.features.esx.client import (
-    VCenterClient,
-    VCenterSession,
-    is_expected,
-    objects,
-    properties,
-    through,
-    words_of,
-)
+from reconciler.features.esx.client import VCenterClient, objects, properties, through, vcenter
 from reconciler.features.esx.settings import SECTION, VCenter, VCenters
 from reconciler.features.esx.vm import (
     OFF,
@@ -39,7 +31,6 @@ from reconciler.features.esx.vm import (
 from reconciler.http.retrying import Guard
 from reconciler.model import limits
 from reconciler.model.errors import CloudError
-from reconciler.model.problems import internal
 from reconciler.settings.schema import Settings
 from reconciler.threads import begin_read
 
@@ -119,19 +110,17 @@ class PowerClient(VCenterClient):
 
     def _asked(self, server: VCenter, nodes: Sequence[Named], before: _Known | None) -> _Known:
         try:
-            with VCenterSession(server, PATIENCE) as content:
+            with vcenter(server, PATIENCE) as content:
                 index, at = (before.index, before.index_at) if before is not None else ((), 0.0)
                 complete = all(any(map(node.may_be, index)) for node in nodes)
                 if not complete or self._clock() >= at + INDEX:
                     index, at = all_vms(content), self._clock()
                 found = states(content, [vm.id for vm in index if any(node.may_be(vm) for node in nodes)])
-            return _Known(self._clock(), at, index, {node: identify(node, found) for node in nodes})
-        except Exception as error:  # noqa: BLE001 - one vCenter harms itself only
-            if not is_expected(error):
-                internal(f"the answer of {server.url} about VMs can't be read", error)
-            words = words_of(error, server)
-            log.warning("VMs can't be read: url=%s error=%s", server.url, words)
-            return _Known(self._clock(), problem=f"{server.url} can't be asked: {words}")
+                vms = {node: identify(node, found) for node in nodes}
+            return _Known(self._clock(), at, index, vms)
+        except CloudError as error:
+            log.warning("VMs can't be read: url=%s error=%s", server.url, error)
+            return _Known(self._clock(), problem=f"{server.url} can't be asked: {error}")
 
     def perform(self, request: Switch, /) -> None:
         """Switch the VM of a node, or do nothing if it is in that state; waits for no end.
@@ -145,12 +134,12 @@ class PowerClient(VCenterClient):
         # What was read before does not count any more.
         self._known.pop(server.url, None)
         try:
-            with VCenterSession(server, PATIENCE) as content:
+            with vcenter(server, PATIENCE) as content:
                 from pyVmomi import vim
 
                 read = identify(request.named, states(content, [request.vm]))
                 if read.vm is None:
-                    raise CloudError(f"the VM of {request.node} is not switched: {read.problem}", status=409)
+                    raise CloudError(f"it is not switched: {read.problem}", status=409)
                 if read.vm.state == (ON if request.action is POWER_ON else OFF):
                     return
                 vm = vim.VirtualMachine(request.vm, content.propertyCollector._stub)
@@ -161,12 +150,8 @@ class PowerClient(VCenterClient):
                     vm.PowerOffVM_Task()
                 elif request.action is POWER_ON:
                     vm.PowerOnVM_Task(None)
-        except CloudError:
-            raise
-        except Exception as error:
-            if not is_expected(error):
-                raise
-            raise CloudError(f"the VM of {request.node}: {words_of(error, server)}") from error
+        except CloudError as error:
+            raise CloudError(f"the VM of {request.node}: {error}", status=error.status) from error
 
 
 def all_vms(content: Any) -> tuple[Vm, ...]:

@@ -88,10 +88,7 @@ def page_facts(
         passed.rehearsed,
         settings.calendar,
         passed.outcomes,
-        {
-            node.node: guarded(f"node {node.node} can't be explained", partial(obstacles, node, keys), ())[0]
-            for node in plan.nodes
-        },
+        {node.node: obstacles(node, keys) for node in plan.nodes},
         history,
         explain_settings(settings),
         (*trouble, *faults),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -27,6 +28,8 @@ from reconciler.passes.node_facts import NodeFacts, PassContext
 from reconciler.passes.parts import all_signs
 from reconciler.passes.plugin import Feature, ShownObjects, Wants
 from reconciler.settings.schema import Settings
+
+Value = TypeVar("Value")
 
 
 class NodePublisher(Struct, frozen=True):
@@ -70,17 +73,19 @@ _NO_SIGNS = NodeSigns()
 
 def bears_signs(node: Node, prefix: str) -> bool:
     """Whether the node has a sign of ours, which may have to change even if the node has no event."""
-    return any(guarded("a sign can't be read", partial(one.bears, node, prefix), True)[0] for one in ON_NODES)
+    return any(_each("a sign can't be read", lambda one: one.bears(node, prefix), True))
 
 
 def node_signs(node: Node, decision: CaseDecision, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of all signs on a node."""
     return all_signs(
-        [
-            guarded("a sign is not changed", partial(one.signs, node, decision, showing), _NO_SIGNS)[0]
-            for one in ON_NODES
-        ]
+        _each("a sign is not changed", lambda one: one.signs(node, decision, showing), _NO_SIGNS)
     )
+
+
+def _each(what: str, ask: Callable[[NodePublisher], Value], otherwise: Value) -> list[Value]:
+    """Return what each publisher answers, `otherwise` for one that fails: it harms its own sign only."""
+    return [guarded(what, partial(ask, one), otherwise)[0] for one in ON_NODES]
 
 
 def removed_signs(node: Node, prefix: str) -> NodeSigns:

@@ -6,7 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future
+from functools import partial
 from typing import Generic, TypeVar
+
+from reconciler.model.ports import attempt
 
 Value = TypeVar("Value")
 
@@ -96,11 +99,9 @@ class Together(Generic[Value]):
         return taken
 
     def _answer(self, taken: Mapping[Future[Mapping[str, Value]], str]) -> None:
-        try:
-            answers = self._together(set(taken.values()))
-        except Exception as error:  # noqa: BLE001 - it is raised again where the answer is awaited
-            for asked in taken:
-                asked.set_exception(error)
-        else:
-            for asked in taken:
+        answers = attempt(partial(self._together, set(taken.values())))
+        for asked in taken:
+            if isinstance(answers, Exception):
+                asked.set_exception(answers)
+            else:
                 asked.set_result(answers)

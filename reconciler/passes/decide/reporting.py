@@ -101,11 +101,8 @@ def is_reported(plan: NodePlan) -> bool:
 
 
 def expiries(seen: Iterable[NodeFacts]) -> Iterable[datetime]:
-    """Yield when a reading of a node with an event or a record becomes too old to use."""
-    for node in seen:
-        if node.judged or node.record is not None:
-            found, _ = guarded("a reading ends at an unknown time", partial(_silence, node), ())
-            yield from found
+    """Return when a reading of a node with an event or a record becomes too old to use."""
+    return _known(partial(_silence, node) for node in seen if node.judged or node.record is not None)
 
 
 def _silence(node: NodeFacts) -> tuple[datetime, ...]:
@@ -117,9 +114,14 @@ def _silence(node: NodeFacts) -> tuple[datetime, ...]:
 
 
 def moments(plans: Iterable[NodePlan], now: datetime) -> Iterable[datetime]:
-    """Yield when a hold, an event or a drain of these plans ends, and when a node can't wait any more."""
-    for plan in plans:
-        found, _ = guarded("a plan ends at an unknown time", partial(_moments, plan, now), ())
+    """Return when a hold, an event or a drain of these plans ends, and when a node can't wait any more."""
+    return _known(partial(_moments, plan, now) for plan in plans)
+
+
+def _known(moments_of: Iterable[Callable[[], Iterable[datetime]]]) -> Iterator[datetime]:
+    """Yield the moments of each node; those of one whose data ends in an error are not known."""
+    for work in moments_of:
+        found, _ = guarded("a plan or a reading ends at an unknown time", work, ())
         yield from found
 
 

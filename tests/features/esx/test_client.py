@@ -267,7 +267,7 @@ class Counting:
         self.now, self.asked, self.away = 0.0, 0, False
         self._content = content_of(SimpleNamespace(RetrievePropertiesEx=lambda *_: None))
         self._client = PowerClient(section(server()), clock=lambda: self.now)
-        monkeypatch.setattr("reconciler.features.esx.power_client.VCenterSession", self._session)
+        monkeypatch.setattr("reconciler.features.esx.client.VCenterSession", self._session)
 
     def _session(self, *_: object) -> Any:
         self.asked += 1
