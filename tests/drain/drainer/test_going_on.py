@@ -28,7 +28,7 @@ from reconciler.drain.drainer.messages import (
     WriteDone,
 )
 from reconciler.model.drains import DrainOrder, Phase
-from reconciler.model.errors import ReconcilerError, TooManyRequests, Unreachable
+from reconciler.model.errors import Forbidden, ReconcilerError, TooManyRequests, Unreachable
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Listed, PodGone
 from reconciler.model.selector import LabelSelector
@@ -43,15 +43,15 @@ EARLIER = NOW - timedelta(hours=1)
 WEB = builders.pod()
 
 
-def _started(core: DrainCore) -> int:
-    (watching,) = core.step(Start(ORDER), NOW)[:1]
+def _started(core: DrainCore, order: DrainOrder = ORDER) -> int:
+    (watching,) = core.step(Start(order), NOW)[:1]
     assert isinstance(watching, WatchPods)
     return watching.watch
 
 
-def _evicting(core: DrainCore, *pods: Pod) -> tuple[int, tuple[Command, ...]]:
+def _evicting(core: DrainCore, *pods: Pod, order: DrainOrder = ORDER) -> tuple[int, tuple[Command, ...]]:
     """Start the drain of a cordoned node with these pods; its number, and what it then asks for."""
-    number = _started(core)
+    number = _started(core, order)
     core.step_all(
         [*(PodNews(NODE.name, number, pod) for pod in pods), PodNews(NODE.name, number, Listed())], NOW
     )
@@ -216,6 +216,27 @@ def test_a_clock_that_goes_back_does_not_prolong_the_wait_for_volumes() -> None:
 def _end(core: DrainCore, number: int) -> None:
     core.step(PodsSeen(NODE.name, number, ()), NOW)
     core.step(AttachmentsSeen(NODE.name, number, ()), NOW)
+
+
+@pytest.mark.parametrize(
+    ("order", "pods", "phase"),
+    [
+        (ORDER, (), Phase.DRAINED),
+        (ORDER, (WEB,), Phase.RUNNING),
+        (replace(ORDER, case=NOW), (), Phase.RUNNING),
+    ],
+    ids=["by hand", "by hand, and a pod has left", "for a case"],
+)
+def test_who_may_not_list_attached_volumes_waits_for_those_of_pods_that_left(
+    order: DrainOrder, pods: tuple[Pod, ...], phase: Phase
+) -> None:
+    core = DrainCore()
+    number, _ = _evicting(core, *pods, order=order)
+    core.step_all([PodNews(NODE.name, number, PodGone(pod.uid)) for pod in pods], NOW)
+    core.step(PodsSeen(NODE.name, number, ()), NOW)
+    core.step(AttachmentsSeen(NODE.name, number, error=Forbidden("no")), NOW)
+
+    assert core.progress()[NODE.name].phase is phase
 
 
 def test_a_clock_that_is_set_by_less_than_a_second_changes_nothing() -> None:
