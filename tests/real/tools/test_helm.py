@@ -275,10 +275,12 @@ def test_the_links_of_alerts_lead_where_the_values_say(helm: Helm) -> None:
     found = helm.template(
         {"monitoring": {"rules": True, "runbooks": "https://wiki.example.com/nodes/{alert}.html"}}
     )
-    (rules,) = [one for one in found if one["kind"] == "PrometheusRule"]
-    alerts = [alert for group in rules["spec"]["groups"] for alert in group["rules"] if "alert" in alert]
+    groups = [group for one in found if one["kind"] == "PrometheusRule" for group in one["spec"]["groups"]]
+    alerts = [alert for group in groups for alert in group["rules"] if "alert" in alert]
 
-    assert alerts
+    assert {alert["alert"] for alert in alerts} == {
+        page.stem for page in (K8S.parent / "docs" / "runbooks").glob("*.md")
+    }
     for alert in alerts:
         assert alert["annotations"]["runbook_url"] == f"https://wiki.example.com/nodes/{alert['alert']}.html"
 
