@@ -38,6 +38,7 @@ from reconciler.model.errors import (
     Forbidden,
     LockLost,
     NotFound,
+    NoThread,
     ReconcilerError,
     Rejected,
     TooLate,
@@ -115,7 +116,7 @@ def read_refusal(error: ReconcilerError, pod: Pod, budgets: Iterable[PodDisrupti
             return EvictionRefusal(RefusalMeaning.SLOWLY, because)
         case Rejected():
             return EvictionRefusal(RefusalMeaning.SLOWLY, f"refused: {error}")
-        case TooLate():
+        case TooLate() | NoThread():
             return EvictionRefusal(RefusalMeaning.LATER, str(error))
         case LockLost():
             return EvictionRefusal(RefusalMeaning.STOP, f"the lock is lost: {error}")

@@ -28,7 +28,15 @@ from reconciler.drain.drainer.requests import (
     throttles,
 )
 from reconciler.model.drains import MOST_REFUSERS, DrainOrder, Escalation, Phase, Refused, Spell
-from reconciler.model.errors import ClusterError, ReconcilerError, Rejected, TooManyRequests, error_for
+from reconciler.model.errors import (
+    ClusterError,
+    NoThread,
+    ReconcilerError,
+    Rejected,
+    TooLate,
+    TooManyRequests,
+    error_for,
+)
 from reconciler.model.pod import Pod, PodDisruptionBudget
 from reconciler.model.ports import Listed
 from reconciler.model.selector import EVERYTHING, LabelSelector
@@ -97,6 +105,12 @@ def test_a_429_is_read_with_and_without_the_name_of_a_budget(
     error: TooManyRequests, budgets: tuple[PodDisruptionBudget, ...], means: EvictionRefusal
 ) -> None:
     assert read_refusal(error, POD, budgets) == means
+
+
+@pytest.mark.parametrize("error", [TooLate("the node was last seen cordoned too long ago"), NoThread("no")])
+def test_an_eviction_that_was_not_sent_is_sent_soon(error: ReconcilerError) -> None:
+    """Nobody refused it: after half a minute, a spot VM would be gone."""
+    assert read_refusal(error, POD, ()) == EvictionRefusal(RefusalMeaning.LATER, str(error))
 
 
 HOOK = 'admission webhook "guard.example.com" denied the request: '
