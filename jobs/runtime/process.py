@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from reconciler.settings.schema import Settings
 
 Value = TypeVar("Value")
-Told = TypeVar("Told", bound="Observer | Companion")
+Listener = TypeVar("Listener", bound="Observer | Companion")
 Command = Callable[..., int]
 Option = Callable[[Command], Command]
 Seen = Callable[["Plan", Sequence["Outcome"]], None]
@@ -191,12 +191,12 @@ class _EventLog(Observer):
         write_events(event, fields)
 
 
-def inform(told: Iterable[Told], say: Callable[[Told], object]) -> None:
+def inform(listeners: Iterable[Listener], say: Callable[[Listener], object]) -> None:
     """Say to each of these observers, or companions, what happens; raises LockLost.
 
     The boundary around what a feature is told: its error harms no other feature, no pass and no drain.
     """
-    for each in told:
+    for each in listeners:
         try:
             say(each)
         except LockLost:

@@ -431,6 +431,11 @@ class Snapshot(Struct, frozen=True):
     reconciler: Reconciler = Reconciler()
 
     @property
+    def spread(self) -> timedelta:
+        """How far the fastest clock that counts is ahead of the time of the plan."""
+        return self.disagreement.spread if self.disagreement is not None else timedelta()
+
+    @property
     def behind(self) -> timedelta:
         """How far the time of the plan, that of the slowest clock, is behind the time of the process."""
         return self.disagreement.behind if self.disagreement is not None else timedelta()

@@ -62,8 +62,7 @@ class PassContext(Struct, frozen=True, dict=True):
     @cached_property
     def fastest(self) -> datetime:
         """The moment by the fastest clock that counts: what is counted from it never ends early."""
-        disagreement = self.snapshot.disagreement
-        return self.now + disagreement.spread if disagreement is not None else self.now
+        return self.now + self.snapshot.spread
 
     @cached_property
     def times(self) -> OwnTimes:

@@ -116,21 +116,21 @@ def _each(
     The boundary around what a plugin is asked beside a node: its error harms that plugin only. `what` says
     what is not known then, with {} for the name.
     """
-    found: dict[str, Value] = {}
+    answers: dict[str, Value] = {}
     notes: list[str] = []
     for name, plugin in asked:
-        unknown = what.replace("{}", name)
         try:
             answer = ask(plugin)
             if answer is not None:
-                found[name] = answer
+                answers[name] = answer
         except LedgerUnreadable as error:
             notes.append(str(error))
         except ReconcilerError as error:
-            notes.append(f"{unknown}: {error}")
+            notes.append(f"{what.replace('{}', name)}: {error}")
         except Exception as error:  # noqa: BLE001 - what is wrong with a plugin harms that plugin only
+            unknown = what.replace("{}", name)
             notes.append(f"internal error: {unknown}: {internal(unknown, error)}")
-    return found, tuple(notes)
+    return answers, tuple(notes)
 
 
 class Parts(Struct, frozen=True, dict=True):

@@ -181,13 +181,10 @@ class Meter(Observer):
         self._began |= {
             node.node: node.todo.drain.since for node in plan.nodes if node.todo.drain is not None
         }
-        self._drains(drains)
+        self.drains(drains)
 
     def drains(self, drains: Mapping[str, DrainProgress]) -> None:
         """Show these drains, and count those that have ended since the last call."""
-        self._drains(drains)
-
-    def _drains(self, drains: Mapping[str, DrainProgress]) -> None:
         if self._pass is not None:
             self._pass = replace(self._pass, drains=drains)
         for node, one in drains.items():

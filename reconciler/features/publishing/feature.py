@@ -73,19 +73,19 @@ _NO_SIGNS = NodeSigns()
 
 def bears_signs(node: Node, prefix: str) -> bool:
     """Whether the node has a sign of ours, which may have to change even if the node has no event."""
-    return any(_each("a sign can't be read", lambda one: one.bears(node, prefix), True))
+    return any(_each("a sign can't be read", lambda publisher: publisher.bears(node, prefix), True))
 
 
 def node_signs(node: Node, decision: CaseDecision, showing: EnabledSigns) -> NodeSigns:
     """Return the changes of all signs on a node."""
     return all_signs(
-        _each("a sign is not changed", lambda one: one.signs(node, decision, showing), _NO_SIGNS)
+        _each("a sign is not changed", lambda publisher: publisher.signs(node, decision, showing), _NO_SIGNS)
     )
 
 
 def _each(what: str, ask: Callable[[NodePublisher], Value], otherwise: Value) -> list[Value]:
     """Return what each publisher answers, `otherwise` for one that fails: it harms its own sign only."""
-    return [guarded(what, partial(ask, one), otherwise)[0] for one in ON_NODES]
+    return [guarded(what, partial(ask, publisher), otherwise)[0] for publisher in ON_NODES]
 
 
 def removed_signs(node: Node, prefix: str) -> NodeSigns:

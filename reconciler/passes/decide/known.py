@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from reconciler.model.event import Answer
 from reconciler.model.holds import LOOKED_AFTER, NOT_CLAIMED, RECORD_READABLE
@@ -182,7 +182,7 @@ def look(
         lambda: context.vms,
         facts.case,
         in_vain,
-        snapshot.disagreement.spread if snapshot.disagreement is not None else timedelta(),
+        snapshot.spread,
         parts.ends,
         parts.waives(node, facts.case, settings),
     )
